@@ -64,7 +64,7 @@ def around(low: float, high: float) -> tuple[float, float]:
 def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, title: str = "") -> Axis:
     """Return an axis for finite values; logarithmic if the largest is over ``log_from`` times the smallest above 0.
 
-    ``room`` times the span is shown. Linear axes begin at 0 if no value is negative; the title of a log axis says so.
+    ``room`` times the span is shown. Linear axes begin at 0 if no value is negative; log axes are titled "(log axis)".
     """
     if not len(values):
         return Axis(words=title)

@@ -89,7 +89,7 @@ def draw_memory(scene: Memory) -> Drawing:
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
         style: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
         marks.append(Text(f"level name {name}", (text,), **style))
-    for name, (low, high) in edges.items():  # named at the right, or where it is thickest if it is not there
+    for name, (low, high) in edges.items():  # named at its right end, or else where it is thickest
         thick = (high - low)[last]
         if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
             point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
@@ -151,7 +151,7 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Return texts about the newest peak and its cause, from the full name of the module to none."""
+    """Return texts about the newest peak and its cause, which have shorter and shorter names of the module."""
     if not scene.updates:  # no update was watched: these are bytes between two updates, not a peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]

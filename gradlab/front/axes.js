@@ -29,11 +29,11 @@ export function plotsOf(panel, box, measure, range) {
   const around = panel.axes.reduce((sum, axes) => sum + footOf(axes, measure) + (axes.caption ? LINE : 0), 0);
   const room = Math.max(box.bottom - box.top - around, 20);
   let next = box.top;
-  const rows = panel.axes.map((axes, at) => {
+  const rows = panel.axes.map((axes, index) => {
     const top = next + (axes.caption ? LINE : 0);
     const bottom = top + room * (axes.share ?? 1) / shares;
     next = bottom + footOf(axes, measure);
-    return { top, bottom, axes: at || !range ? axes : zoomed(panel, axes, range) };
+    return { top, bottom, axes: index || !range ? axes : zoomed(panel, axes, range) };
   });
   const widths = rows.map(({ top, bottom, axes: { y } }) => {
     const ticks = ticksOf(y, bottom - top, 38).map(({ words }) => measure(words, TICK_SIZE, false));
@@ -84,11 +84,11 @@ function zoomed(panel, axes, [from, to]) {
   };
   for (const mark of panel.marks) {
     if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // dashed lines do not set the limits
-    const [points, each] = [pointsOf(mark), pointLength(mark)];
-    for (let at = 0; at < points.length; at += each) {
-      const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];
-      for (let way = 1; way < each; way++) {
-        const [y, last] = [points[at + way], points[at + way - each]];
+    const [points, stride] = [pointsOf(mark), pointLength(mark)];
+    for (let index = 0; index < points.length; index += stride) {
+      const [x, before] = [points[index], mark.k === "d" || !index ? NaN : points[index - stride]];
+      for (let column = 1; column < stride; column++) {
+        const [y, last] = [points[index + column], points[index + column - stride]];
         if (x >= from && x <= to) hold(y);
         for (const end of [from, to]) {
           if (before < end && x > end) hold(last + (y - last) * (end - before) / (x - before));
@@ -123,23 +123,23 @@ export function axesMarks(axes, plot, number, width, measure) {
   const placed = [];
   let end = 0;
   const across = axes.x.spans?.length ? [] : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
-  across.forEach(({ value, words }, at) => {
-    const place = placeOn(plot.x, value);
-    lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
+  across.forEach(({ value, words }, index) => {
+    const position = placeOn(plot.x, value);
+    lines.push(NaN, NaN, position, bottom, position, bottom + TICK_LONG);
     const half = measure(words, size, false) / 2;
-    if (!words || place - half < end || place + half > width) return;
-    end = place + half + 6;
-    placed.push(placedText(`${name} x${at}`, words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }));
+    if (!words || position - half < end || position + half > width) return;
+    end = position + half + 6;
+    placed.push(placedText(`${name} x${index}`, words, position, bottom + TICK_LONG + 11, { anchor: "middle", size }));
   });
   let last = Infinity;
   let beside = left - TICK_LONG;
-  ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
-    const place = placeOn(plot.y, value);
-    lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
-    if (words && last - place >= LOWEST_ROW) {
-      last = place;
+  ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, index) => {
+    const position = placeOn(plot.y, value);
+    lines.push(NaN, NaN, left - TICK_LONG, position, left, position);
+    if (words && last - position >= LOWEST_ROW) {
+      last = position;
       beside = Math.min(beside, left - TICK_LONG - 3 - measure(words, size, false));
-      placed.push(placedText(`${name} y${at}`, words, left - TICK_LONG - 3, place, { anchor: "end", size }));
+      placed.push(placedText(`${name} y${index}`, words, left - TICK_LONG - 3, position, { anchor: "end", size }));
     }
   });
   if (axes.x.spans?.length) placed.push(...spanMarks(axes.x, plot, width, measure));
@@ -151,8 +151,8 @@ export function axesMarks(axes, plot, number, width, measure) {
   }
   if (axes.y.words) {
     const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
-    const [x, look] = [Math.max(beside - 12, 10), { anchor: "middle", angle: 90 }];
-    placed.push(placedText(`${name} y`, words, x, (top + bottom) / 2, look));
+    const [x, style] = [Math.max(beside - 12, 10), { anchor: "middle", angle: 90 }];
+    placed.push(placedText(`${name} y`, words, x, (top + bottom) / 2, style));
   }
   if (axes.caption) {
     const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);
@@ -169,21 +169,21 @@ export function axesMarks(axes, plot, number, width, measure) {
 function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;
   const slanted = axis.ticks === "slanted";
-  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => {
+  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], index) => {
     const [left, right] = [placeOn(plot.x, low), placeOn(plot.x, high)];
-    return { at, texts, rank, bracket, left, right };
-  }).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
+    return { index, texts, rank, bracket, left, right };
+  }).sort((a, b) => a.rank - b.rank || (b.right - b.left) - (a.right - a.left));
   const below = spans.some(({ bracket }) => bracket) ? 22 : 0;
   /** @type {Placed[]} */
   const marks = [];
   /** @type {{level: number, from: number, to: number}[]} */
   const taken = [];
-  for (const { at, texts, bracket, left, right } of spans) {
+  for (const { index, texts, bracket, left, right } of spans) {
     const [leans, middle] = [slanted && !bracket, (left + right) / 2];
     if (bracket) {
       const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
       const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
-      marks.push({ id: `bracket ${at}`, mark: line });
+      marks.push({ id: `bracket ${index}`, mark: line });
     }
     const level = bracket ? 17 : below + (slanted ? 12 : 14);
     /** @param {string} words */
@@ -205,9 +205,9 @@ function spanMarks(axis, plot, width, measure) {
     });
     if (words === undefined) continue;
     taken.push(spanOf(words));
-    const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
-    const id = `${bracket ? "many" : "statement"} ${at}`;
-    marks.push(placedText(id, words, middle, bottom + level, { ...look, size: SMALL }));
+    const style = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
+    const id = `${bracket ? "many" : "statement"} ${index}`;
+    marks.push(placedText(id, words, middle, bottom + level, { ...style, size: SMALL }));
   }
   return marks;
 }

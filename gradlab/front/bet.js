@@ -50,7 +50,7 @@ class Bet {
     for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would remove the focus
     Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-said" });
     const { loss } = this.sealed;
-    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // of a lab, the notebook says it
+    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // the notebook explains its labs
     this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> ${look} </p>`;
     addButton(/** @type {HTMLElement} */ (this.reply.firstElementChild), "Tell me", () => {
       this.buttons[option].focus({ preventScroll: true }); // the pressed button is removed

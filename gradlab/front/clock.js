@@ -24,8 +24,8 @@ const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Inte
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";
-const MOST_ASKED = 16; // pending requests
-const NEWEST_COUNTS = ["turn", "drag"]; // requests of which one at a time is sent: then the newest waiting one
+const MOST_PENDING = 16; // pending requests
+const NEWEST_COUNTS = ["turn", "drag"]; // requests that are sent one at a time, next the newest waiting one
 const PLAY = "play"; // the kind of requests for frames to play
 
 /** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */
@@ -49,19 +49,19 @@ export class Clock {
     /** @type {{frame: Frame, every: number}[]} */
     this.queue = [];
     /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} those pending */
-    this.asked = new Map();
+    this.pending = new Map();
     /** @type {Map<string, Waiting>} requests that wait until the pending one of their kind is answered, by kind */
     this.waiting = new Map();
     this.count = 0;
     this.began = 0; // number of the newest request at the last start of playing
-    this.plays = 0; // number of starts: the kernel skips requests of earlier playing that has ended
+    this.plays = 0; // number of starts, by which the kernel skips requests of playing that has ended
     this.last = -1; // the number of the newest frame received
     this.next = 0; // time at which the next frame is due
     this.trip = 500; // ms of the shortest round trip recently, without the kernel's work
     this.work = 30; // average ms of the kernel's work on a request for frames
     this.margin = MARGIN;
     this.busy = ""; // the kernel's message that requests wait for the end of a cell
-    this.heard = 0; // time of that message
+    this.noticedAt = 0; // time of that message
     this.working = false; // whether the kernel has reported a long computation
     this.probed = 0;
     this.ticking = 0;
@@ -73,7 +73,7 @@ export class Clock {
   ask(request) {
     const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";
     if (!kind) this.sendWaiting(); // earlier requests go first
-    else if (this.isAsked(kind)) {
+    else if (this.isPending(kind)) {
       const waiting = this.waiting.get(kind) ?? { ...Promise.withResolvers(), request };
       waiting.request = request;
       this.waiting.set(kind, waiting);
@@ -112,14 +112,14 @@ export class Clock {
   take(answer) {
     if (this.closed) return;
     if (answer.busy) return this.wait(answer);
-    const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
+    const request = answer.client === this.client ? this.pending.get(answer.n) : undefined;
     /** @type {((value: void) => void)[]} */
     const done = [];
     if (request) {
       this.busy = "";
-      for (const [n, { answered }] of this.asked) { // the kernel answers in order
+      for (const [n, { answered }] of this.pending) { // the kernel answers in order
         if (n > answer.n) continue;
-        this.asked.delete(n);
+        this.pending.delete(n);
         done.push(answered);
       }
       // The shortest trip is the connection's; longer trips waited for other work. The estimate slowly grows again.
@@ -142,12 +142,12 @@ export class Clock {
       }
     }
     // Answers to the reader's requests are shown at once, with all frames before them.
-    if (!this.playing ? !this.asked.size || request?.kind !== PLAY : !playing) {
+    if (!this.playing ? !this.pending.size || request?.kind !== PLAY : !playing) {
       const frames = this.queue.splice(0).map((each) => each.frame);
       if (frames.length) this.show(frames);
     }
     for (const answered of done) answered();
-    this.sendWaiting((kind) => !this.isAsked(kind));
+    this.sendWaiting((kind) => !this.isPending(kind));
     if (this.playing) this.fill();
   }
 
@@ -155,7 +155,7 @@ export class Clock {
   wait(notice) {
     if (notice.client !== this.client) return;
     this.busy = notice.busy;
-    this.heard = performance.now();
+    this.noticedAt = performance.now();
     const [frame] = notice.frames;
     if (frame && this.last < 0) {
       this.last = frame.f;
@@ -184,7 +184,7 @@ export class Clock {
       this.next = Math.max(this.next + every, now - every);
     }
     if (due.length) this.show(due);
-    else if (!this.queue.length && this.next < now - this.every && this.asked.size) {
+    else if (!this.queue.length && this.next < now - this.every && this.pending.size) {
       this.margin = Math.min(this.margin * 1.25 + 1, MOST_MARGIN); // frames were late: request more in advance
       this.next = now + MARGIN / 2;
     }
@@ -197,10 +197,10 @@ export class Clock {
     let waiting = Math.max(this.next - performance.now(), 0);
     for (const { every } of this.queue) waiting += every;
     const spare = this.rate === null ? SPARE : MARGIN;
-    const most = Math.min(MOST_ASKED, Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1);
+    const most = Math.min(MOST_PENDING, Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1);
     let coming = 0;
-    for (const request of this.asked.values()) coming += request.ms;
-    while (this.playing && waiting + coming < this.trip + this.margin && this.asked.size < most) {
+    for (const request of this.pending.values()) coming += request.ms;
+    while (this.playing && waiting + coming < this.trip + this.margin && this.pending.size < most) {
       const request = this.bundle();
       const ms = request.count * this.every;
       this.request(request, ms, PLAY);
@@ -217,8 +217,8 @@ export class Clock {
   }
 
   /** @param {string} kind */
-  isAsked(kind) {
-    return [...this.asked.values()].some((each) => each.kind === kind);
+  isPending(kind) {
+    return [...this.pending.values()].some((each) => each.kind === kind);
   }
 
   /** Send the waiting requests. @param {(kind: string) => boolean} [isFree] returns whether a kind can be sent now */
@@ -235,7 +235,7 @@ export class Clock {
     if (this.closed) return Promise.resolve();
     const n = this.count += 1;
     const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
-    this.asked.set(n, { sent: performance.now(), ms, kind, answered: resolve });
+    this.pending.set(n, { sent: performance.now(), ms, kind, answered: resolve });
     this.send({ ...request, n, client: this.client });
     this.remind();
     return promise;
@@ -245,10 +245,10 @@ export class Clock {
   remind() {
     clearTimeout(this.reminding);
     if (this.closed) return;
-    if (!this.asked.size || this.working) return this.tell("");
+    if (!this.pending.size || this.working) return this.tell("");
     const now = performance.now();
-    const [first] = this.asked.values();
-    const silent = now - Math.max(first.sent, this.heard);
+    const [first] = this.pending.values();
+    const silent = now - Math.max(first.sent, this.noticedAt);
     const unanswered = navigator.onLine === false ? OFFLINE : silent > LOST ? UNANSWERED : AT_WORK;
     this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? unanswered : this.busy);
     if (silent > LOST && now - this.probed > PROBE) {

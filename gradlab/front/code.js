@@ -36,9 +36,9 @@ export class CodePane {
     };
     this.playing = false; // while it plays, nothing is lit
     /** @type {string | null} the learner's edited text, null for none; Cancel, switches and Reset keep it */
-    this._own = null;
+    this._ownText = null;
     /** @type {string | null} the text that was submitted and not answered yet */
-    this._sent = null;
+    this._sentText = null;
     /** @type {HTMLElement[]} */
     this._rows = [];
 
@@ -66,14 +66,14 @@ export class CodePane {
     for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
     this._hint = addElement("div", pane, "gl-hint");
-    this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
+    this._editor = new Editor(pane, (text) => this._ownText = this._runs(text) ? null : text, () => this._run());
     /** The button that opens the field; a screen may move it into its bar. */
     this.edit = addButton(pane, "Edit the loop", () => this._open());
     this._buttons = addElement("div", pane, "gl-buttons");
     addButton(this._buttons, "Run this loop", () => this._run(), "gl-main");
     addButton(this._buttons, "Cancel", () => this._close());
     addButton(this._buttons, "Start from the loop as it runs", () => {
-      this._own = null;
+      this._ownText = null;
       this._editor.open(this._state.code.source);
       this._editor.field.focus();
     });
@@ -141,8 +141,8 @@ export class CodePane {
         hint = `Press the line ${call} to ${isIn ? "take it out" : "put it back"}.`;
       }
       const [gutter, words] = [/** @type {Element} */ (row.firstElementChild), `${sign} ${number}`];
-      const looks = { lit, changed: changed.includes(number), wrong: number === wrong, turns, pending: isPending };
-      for (const [look, on] of Object.entries(looks)) row.classList.toggle(look, on);
+      const classes = { lit, changed: changed.includes(number), wrong: number === wrong, turns, pending: isPending };
+      for (const [name, on] of Object.entries(classes)) row.classList.toggle(name, on);
       row.ariaCurrent = lit ? "step" : null;
       if (gutter.textContent !== words) gutter.textContent = words;
     });
@@ -184,15 +184,15 @@ export class CodePane {
   /** Close the field if its text is accepted, or open it. @param {CodeState} change @param {string} before the draft */
   _reply(change, before) {
     const { draft = before } = change;
-    if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {
-      if (this._own === this._sent) this._own = null; // otherwise the learner has typed more since
-      this._sent = null;
-      if (this._own === null) this._close();
+    if (this._sentText !== null && ("draft" in change ? !draft : this._runs(this._sentText))) {
+      if (this._ownText === this._sentText) this._ownText = null; // otherwise the learner has typed more since
+      this._sentText = null;
+      if (this._ownText === null) this._close();
       this._onPlay?.();
     } else if (draft && draft !== before) {
-      this._sent = null;
+      this._sentText = null;
       if (!this._editor.box.hidden) return;
-      this._own = draft;
+      this._ownText = draft;
       this._open();
     }
   }
@@ -204,11 +204,11 @@ export class CodePane {
 
   _open() {
     const { code, draft, wrong } = this._state;
-    this._editor.open(this._own ?? code.source);
+    this._editor.open(this._ownText ?? code.source);
     this._showField(true);
-    if (draft && this._own === draft) this._editor.mark(wrong);
-    const at = document.activeElement;
-    if (at === this.edit || at === document.body) this._editor.field.focus(); // the pressed button is hidden now
+    if (draft && this._ownText === draft) this._editor.mark(wrong);
+    const focused = document.activeElement;
+    if (focused === this.edit || focused === document.body) this._editor.field.focus(); // the pressed button is hidden now
   }
 
   _close() {
@@ -218,7 +218,7 @@ export class CodePane {
   }
 
   _run() {
-    const text = this._own = this._sent = this._editor.field.value;
+    const text = this._ownText = this._sentText = this._editor.field.value;
     this._ask({ do: "edit", text });
     if (this._runs(text)) this.show({ draft: "" });
   }

@@ -36,7 +36,7 @@ export class ControlBar {
     this._bar = addElement("div", root, "gl-bar gl-controls");
     Object.assign(this._bar, { role: "group", ariaLabel: "switches" });
     this._ask = ask;
-    this._made = "";
+    this._madeFrom = "";
     /** @type {Map<string, Part>} */
     this._parts = new Map();
     /** @type {Record<string, Value>} */
@@ -47,7 +47,7 @@ export class ControlBar {
 
   /** Show what has changed; unchanged controls keep their elements. @param {ControlsState} change */
   show({ controls, values, off }) {
-    const anew = controls && JSON.stringify(controls) !== this._made;
+    const anew = controls && JSON.stringify(controls) !== this._madeFrom;
     if (anew) this._make(controls);
     this._values = { ...this._values, ...values };
     for (const [name, part] of this._parts) {
@@ -63,7 +63,7 @@ export class ControlBar {
 
   /** @param {Control[]} controls */
   _make(controls) {
-    this._made = JSON.stringify(controls);
+    this._madeFrom = JSON.stringify(controls);
     const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0] ?? "";
     this.close();
     this._parts = new Map(controls.map((control) => {
@@ -73,8 +73,8 @@ export class ControlBar {
     this._bar.hidden = !controls.length;
     this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
-    const again = this._parts.get(focused)?.element.querySelector("input, select, button");
-    again?.focus();
+    const field = this._parts.get(focused)?.element.querySelector("input, select, button");
+    field?.focus();
   }
 
   /** @param {string} name @param {Value} value */
@@ -141,7 +141,7 @@ const DRAG = 8; // CSS pixels of dragging a number's label for one step
  */
 function numberField({ name, label, kind, low, high, step }, turn) {
   const element = addElement("div", null, "gl-control gl-number");
-  const words = addElement("label", element, "gl-label", label);
+  const caption = addElement("label", element, "gl-label", label);
   const less = addButton(element, "−", () => go(-1));
   const field = addElement("input", element);
   const more = addButton(element, "+", () => go(1));
@@ -153,7 +153,7 @@ function numberField({ name, label, kind, low, high, step }, turn) {
     field.defaultValue = field.value;
     if (kind === "number" && !step) field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);
   };
-  const tell = () => {
+  const send = () => {
     takeAsBase();
     if (field.value !== sent) turn(sent = field.value);
   };
@@ -161,17 +161,17 @@ function numberField({ name, label, kind, low, high, step }, turn) {
     if (field.disabled) return;
     if (direction > 0) field.stepUp();
     else field.stepDown();
-    tell();
+    send();
   };
-  field.addEventListener("change", tell);
+  field.addEventListener("change", send);
   let from = 0;
-  words.addEventListener("click", () => field.focus());
-  words.addEventListener("pointerdown", ({ clientX, pointerId }) => {
+  caption.addEventListener("click", () => field.focus());
+  caption.addEventListener("pointerdown", ({ clientX, pointerId }) => {
     from = clientX;
-    words.setPointerCapture(pointerId);
+    caption.setPointerCapture(pointerId);
   });
-  words.addEventListener("pointermove", ({ clientX, pointerId }) => {
-    if (!words.hasPointerCapture(pointerId)) return;
+  caption.addEventListener("pointermove", ({ clientX, pointerId }) => {
+    if (!caption.hasPointerCapture(pointerId)) return;
     for (; Math.abs(clientX - from) >= DRAG; from += DRAG * Math.sign(clientX - from)) go(clientX - from);
   });
   return {
@@ -193,23 +193,23 @@ function numberField({ name, label, kind, low, high, step }, turn) {
 /** Return a slider; over `options` it can play. @param {Control} control @param {Turn} turn @returns {Part} */
 function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
   const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
-  const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];
+  const textAt = (/** @type {number} */ value) => step ? String(Number(value.toPrecision(6))) : options[value][0];
   const element = addElement("div", null, "gl-control gl-slider");
-  const words = addElement("label", element);
-  addElement("span", words, "gl-label", label);
-  const range = addElement("input", words);
+  const caption = addElement("label", element);
+  addElement("span", caption, "gl-label", label);
+  const range = addElement("input", caption);
   Object.assign(range, { type: "range", name, min: first, max: last, step: step ?? 1 });
   const text = addElement("span", element, "gl-value");
   text.setAttribute("aria-hidden", "true"); // the input has it as its value text
-  const texts = step ? [first, first + step, last].map(textAt) : options.map(([words]) => words);
+  const texts = step ? [first, first + step, last].map(textAt) : options.map(([caption]) => caption);
   text.style.minWidth = `${Math.max(...texts.map((text) => text.length))}ch`; // nothing shifts when the slider moves
-  const write = (/** @type {number} */ at) => {
-    range.value = String(at);
-    text.textContent = range.ariaValueText = textAt(at);
+  const write = (/** @type {number} */ position) => {
+    range.value = String(position);
+    text.textContent = range.ariaValueText = textAt(position);
   };
-  const go = (/** @type {number} */ at) => {
-    write(at);
-    return turn(step ? at : options[at][1]);
+  const go = (/** @type {number} */ position) => {
+    write(position);
+    return turn(step ? position : options[position][1]);
   };
   range.addEventListener("input", () => {
     stop();
@@ -224,10 +224,10 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
     }
   };
   const tick = async () => {
-    const [began, at, running] = [performance.now(), Number(range.value) + 1, timer];
-    await go(at);
+    const [began, position, running] = [performance.now(), Number(range.value) + 1, timer];
+    await go(position);
     if (timer !== running) return; // stopped, or started again, before the answer
-    if (at >= last) return stop();
+    if (position >= last) return stop();
     timer = setTimeout(tick, Math.max(0, every - (performance.now() - began)));
   };
   const play = () => {
@@ -245,8 +245,8 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
     element,
     stop,
     show(value) {
-      const at = step ? value : options.findIndex(([, each]) => each === value);
-      if (step || at >= 0) write(at);
+      const position = step ? value : options.findIndex(([, each]) => each === value);
+      if (step || position >= 0) write(position);
     },
   };
 }
@@ -276,9 +276,9 @@ function orderField({ name, label, options = [], high }, turn) {
   /** @param {string[]} calls @param {number} focused index of the call that gets the focus, -1 for none */
   const write = (calls, focused) => {
     order = calls;
-    row.replaceChildren(...order.map((call, at) => {
+    row.replaceChildren(...order.map((call, index) => {
       const chip = addElement("button", null, "gl-chip-call", call);
-      return Object.assign(chip, { type: "button", ariaLabel: `${call}, ${at + 1} of ${order.length}` });
+      return Object.assign(chip, { type: "button", ariaLabel: `${call}, ${index + 1} of ${order.length}` });
     }));
     const chip = /** @type {HTMLElement | undefined} */ (row.children[Math.min(focused, order.length - 1)]);
     chip?.focus();
@@ -289,23 +289,23 @@ function orderField({ name, label, options = [], high }, turn) {
     write(calls, focused);
     turn(calls.join(" "));
   };
-  const without = (/** @type {number} */ at) => set(order.toSpliced(at, 1), Math.max(0, at - 1));
-  const move = (/** @type {number} */ at, /** @type {number} */ to) =>
-    set(order.toSpliced(at, 1).toSpliced(to, 0, order[at]), to);
+  const without = (/** @type {number} */ index) => set(order.toSpliced(index, 1), Math.max(0, index - 1));
+  const move = (/** @type {number} */ index, /** @type {number} */ to) =>
+    set(order.toSpliced(index, 1).toSpliced(to, 0, order[index]), to);
   row.addEventListener("keydown", (event) => {
-    const at = chipOf(event);
+    const index = chipOf(event);
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (by) order[at + by] && move(at, at + by);
-    else if (event.key === "Delete" || event.key === "Backspace") without(at);
+    if (by) order[index + by] && move(index, index + by);
+    else if (event.key === "Delete" || event.key === "Backspace") without(index);
     else return;
     event.preventDefault();
   });
   row.addEventListener("pointerdown", (event) => {
-    const [at, chip] = [chipOf(event), /** @type {HTMLButtonElement} */ (event.target)];
-    if (at < 0 || event.button || chip.disabled) return;
+    const [index, chip] = [chipOf(event), /** @type {HTMLButtonElement} */ (event.target)];
+    if (index < 0 || event.button || chip.disabled) return;
     const boxes = [...row.children].map((each) => each.getBoundingClientRect());
-    const others = [...row.children].toSpliced(at, 1);
-    let [to, isDragged, isOut] = [at, false, false];
+    const others = [...row.children].toSpliced(index, 1);
+    let [to, isDragged, isOut] = [index, false, false];
     row.setPointerCapture(event.pointerId);
     row.onpointermove = ({ clientX: x, clientY: y }) => { // the others make room for the dragged call
       isDragged ||= Math.hypot(x - event.clientX, y - event.clientY) >= STILL;
@@ -318,9 +318,9 @@ function orderField({ name, label, options = [], high }, turn) {
     };
     row.onpointerup = row.onpointercancel = ({ type }) => {
       row.onpointermove = row.onpointerup = row.onpointercancel = null;
-      if (type === "pointercancel" || (to === at && !isOut)) write(order, at);
-      else if (isOut) without(at);
-      else move(at, to);
+      if (type === "pointercancel" || (to === index && !isOut)) write(order, index);
+      else if (isOut) without(index);
+      else move(index, to);
     };
   });
   return {

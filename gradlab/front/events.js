@@ -36,7 +36,7 @@ export function keepKeys(root) {
   return () => end.abort();
 }
 
-/** Return whether it is Escape or Enter with a modifier, except to run an edited loop. @param {KeyboardEvent} event */
+/** Return whether a key is for the notebook: Escape, or Enter to run a cell. @param {KeyboardEvent} event */
 function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
   const runsText = target instanceof HTMLTextAreaElement && (ctrlKey || metaKey);
   return key === "Escape" || (key === "Enter" && (shiftKey || altKey || ctrlKey || metaKey) && !runsText);

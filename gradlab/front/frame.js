@@ -28,13 +28,13 @@ export function headOf(panel, width, measure) {
   const beside = [WORD_SIZE, SMALL].flatMap((size) => corner.map((words) => ({ words, size })))
     .find(({ words, size }) => measure(words, size, false) <= left);
   if (beside) {
-    const look = { role, size: beside.size, anchor: "end" };
-    placed.push(placedText("corner", beside.words, width - PANEL_MARGIN, TITLE_Y, look));
+    const style = { role, size: beside.size, anchor: "end" };
+    placed.push(placedText("corner", beside.words, width - PANEL_MARGIN, TITLE_Y, style));
   } else if (corner.length) {
     placed.push(placedText("corner", fitting(corner, room, measure), PANEL_MARGIN, y += LINE, { role }));
   }
-  for (const [at, texts] of notes.entries()) {
-    placed.push(placedText(`note ${at}`, fitting(texts, room, measure), PANEL_MARGIN, y += LINE));
+  for (const [index, texts] of notes.entries()) {
+    placed.push(placedText(`note ${index}`, fitting(texts, room, measure), PANEL_MARGIN, y += LINE));
   }
   if (!key.length) return { placed, bottom: y + 14 };
   const below = keyMarks(key, PANEL_MARGIN, y + LINE + 2, width - PANEL_MARGIN, measure);
@@ -54,9 +54,9 @@ function keyMarks(key, left, y, right, measure) {
   let x = left;
   /** @type {Placed[]} */
   const placed = [];
-  for (const [at, entry] of key.entries()) {
+  for (const [index, entry] of key.entries()) {
     const name = entry.texts.at(-1) ?? "";
-    const words = fitting([row?.[at] ?? name], right - left - before, measure);
+    const words = fitting([row?.[index] ?? name], right - left - before, measure);
     if (x > left && x + wide(words) > right) [x, y] = [left, y + LINE];
     const id = `key ${name}`;
     placed.push({ id, mark: swatchMark(entry, x, y) }, placedText(`${id} word`, words, x + before, y));
@@ -86,9 +86,9 @@ export function noticeMarks(notice, plot, [width, height], top, framed, measure)
     const box = boxPoints(x - half, y - tall / 2 - 4, x + half, y + tall / 2 + 4);
     placed.push({ id: "notice frame", mark: withPoints(frame, box) });
   }
-  const look = /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
-  lines.forEach((line, at) =>
-    placed.push(placedText(`notice ${at}`, line, x, y + NOTICE_LINE * (at - (lines.length - 1) / 2), look))
+  const style = /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
+  lines.forEach((line, index) =>
+    placed.push(placedText(`notice ${index}`, line, x, y + NOTICE_LINE * (index - (lines.length - 1) / 2), style))
   );
   return placed;
 }

@@ -14,7 +14,7 @@ import { pointsOf } from "./wire.js";
  */
 
 /**
- * Return the panel with the guess that the lab's cell has (outcome.js), or as it is if it shows no loss or too early.
+ * Return the panel with the guess that its cell has (outcome.js), or unchanged without a guess, a loss, or its start.
  * @param {PanelData} panel @param {Element} element @returns {PanelData}
  */
 export function withGuess(panel, element) {
@@ -26,12 +26,12 @@ export function withGuess(panel, element) {
   const loss = panel.marks[panel.ids.indexOf("loss")];
   if (!guess || !loss) return panel;
   const points = pointsOf(loss);
-  const switches = panel.marks.filter((_, at) => /^switch \d+$/.test(panel.ids[at]));
+  const switches = panel.marks.filter((_, index) => /^switch \d+$/.test(panel.ids[index]));
   const turned = switches.findLast(({ words }) => words?.endsWith(String(guess.after)));
   const from = typeof guess.after === "number" ? guess.after : turned?.p?.[0] ?? NaN;
-  let at = 0;
-  while (at + 2 < points.length && points[at + 2] <= from) at += 2;
-  if (!(points[at] <= from + 1)) return panel; // the run has not reached the start of the guess
+  let index = 0;
+  while (index + 2 < points.length && points[index + 2] <= from) index += 2;
+  if (!(points[index] <= from + 1)) return panel; // the run has not reached the start of the guess
   const last = from + guess.decided;
   if (points[points.length - 2] >= last && !switches.some(({ p = [] }) => Number(p[0]) > from && Number(p[0]) < last)) {
     guess.tell();
@@ -39,7 +39,7 @@ export function withGuess(panel, element) {
   const [{ x, ...rest }, ...others] = panel.axes;
   const p = guess.course.flatMap((share, number) => [
     from + number * guess.over / Math.max(guess.course.length - 1, 1),
-    Math.min(share * points[at + 1], rest.y.high),
+    Math.min(share * points[index + 1], rest.y.high),
   ]);
   /** @type {Mark} */
   const sketch = p.length > 2 ? { k: "l", p, stroke: "grey/50", width: 9 } : { k: "d", p, fill: "grey", size: 11 };

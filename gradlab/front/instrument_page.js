@@ -17,28 +17,28 @@ export class InstrumentPage extends RecordedPage {
     this.screen = new InstrumentScreen(root, { ask, label: `gradlab recording: ${title}` });
     this.screen.strip.way = "glide";
     /** @type {Settings} the settings that the reader has chosen */
-    this.at = recording.settings[0];
+    this.chosen = recording.settings[0];
     this.read();
   }
 
   /** @override The chosen settings. */
   get moment() {
-    return this.at;
+    return this.chosen;
   }
 
   /** @override */
   read() {
     const { named } = this;
-    const found = this.recording.settings.findIndex((at) =>
-      Object.keys(at).every((name) => named?.get(name) === String(at[name]))
+    const index = this.recording.settings.findIndex((settings) =>
+      Object.keys(settings).every((name) => named?.get(name) === String(settings[name]))
     );
-    this.show(Math.max(found, 0));
+    this.show(Math.max(index, 0));
   }
 
   /** @param {number} index @param {string} [note] */
   show(index, note = "") {
     const shown = this.shownAt(this.recording.frames, index);
-    this.at = this.recording.settings[index];
+    this.chosen = this.recording.settings[index];
     const values = { ...shown.values }; // resets a control whose change had no effect
     this.screen.show({ ...shown, values, note: [note, shown.note].filter(Boolean).join("\n") });
   }
@@ -51,28 +51,28 @@ export class InstrumentPage extends RecordedPage {
   ask({ do: what, name, value }) {
     if (what !== "turn") return;
     const { settings } = this.recording;
-    const now = this.at[name];
+    const now = this.chosen[name];
     /** @type {import("./controls.js").Control[]} */
     const controls = this.screen.shown.controls;
     const slides = controls.some((control) => control.name === name && control.kind === "slider");
     const isMeant = (/** @type {Settings} */ { [name]: each }) =>
       slides ? (value > now ? each > now : each < now) : each === value;
     const away = (/** @type {Settings} */ { [name]: each, ...others }) =>
-      3 * distance(others, this.at) + distance({ each }, { each: value });
-    const best = settings.filter(isMeant).sort((one, other) => away(one) - away(other))[0];
-    const turned = Object.keys(best ?? {}).filter((key) => key !== name && best[key] !== this.at[key]);
+      3 * distance(others, this.chosen) + distance({ each }, { each: value });
+    const best = settings.filter(isMeant).sort((a, b) => away(a) - away(b))[0];
+    const turned = Object.keys(best ?? {}).filter((key) => key !== name && best[key] !== this.chosen[key]);
     const labels = turned.map((key) => controls.find((control) => control.name === key)?.label ?? key).join(" and ");
     const note = !best
       ? "This page does not hold that: it was recorded without it."
       : labels && `This page holds that only with another ${labels}, which was turned too.`;
-    this.show(settings.indexOf(best ?? this.at), note);
+    this.show(settings.indexOf(best ?? this.chosen), note);
     this.write();
   }
 }
 
-/** Return the number of different settings, plus their distance. @param {Settings} one @param {Settings} other */
-function distance(one, other) {
-  const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
-  const apart = differing.reduce((sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0), 0);
+/** Return the number of different settings plus a distance below 1. @param {Settings} a @param {Settings} b */
+function distance(a, b) {
+  const differing = Object.keys(a).filter((key) => a[key] !== b[key]);
+  const apart = differing.reduce((sum, key) => sum + Math.abs(Number(a[key]) - Number(b[key]) || 0), 0);
   return differing.length + apart / (1 + apart);
 }

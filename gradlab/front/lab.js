@@ -35,7 +35,7 @@ class LabClient {
       changed: (playing) => this.setPlaying(playing),
     });
     this.inSight = true; // whether the newest view is in sight
-    this.paused = false; // whether it plays again when it comes into sight
+    this.paused = false; // whether it plays once it comes into sight
     this.unanswered = 0;
     this.then = 0; // the timer of the request in `then`
     /** @type {Record<string, (message: any) => void>} */

@@ -38,12 +38,12 @@ const LABEL_STEPS = {
 export function placeLabels(texts, placed, plots, size, measure) {
   if (!texts.length) return [];
   const margins = texts.filter(({ mark }) => mark.where === "margin");
-  const labels = plots.flatMap((plot, at) =>
-    marginLabels(margins.filter(({ mark }) => (mark.axes ?? 0) === at), plot, size, measure)
+  const labels = plots.flatMap((plot, index) =>
+    marginLabels(margins.filter(({ mark }) => (mark.axes ?? 0) === index), plot, size, measure)
   );
   const boxes = [...placed, ...labels].flatMap(({ mark }) => mark.k === "t" ? [boxOf(mark)] : []);
   const things = placed.map(({ mark }) => coveredBy(mark));
-  const beforeContours = placed.flatMap(({ mark }, at) => mark.stroke?.startsWith("grey/") ? [] : [things[at]]);
+  const beforeContours = placed.flatMap(({ mark }, index) => mark.stroke?.startsWith("grey/") ? [] : [things[index]]);
   const marks = new Map(placed.map(({ id, mark }) => [id, mark]));
   for (const { id, mark } of texts) {
     if (mark.where === "margin") continue;
@@ -72,10 +72,10 @@ function bestPlace(mark, plot, of, { boxes, things, size: [panelWidth, panelHeig
   let [least, best] = [Infinity, /** @type {Mark | null} */ (null)];
   (mark.texts ?? []).forEach((words, form) => {
     const width = measure(words, size, bold);
-    spotsOf(mark, plot, of, width, panelWidth).forEach((spot, at) => {
-      const cost = LATER * at + SHORTER * form;
+    spotsOf(mark, plot, of, width, panelWidth).forEach((spot, index) => {
+      const cost = LATER * index + SHORTER * form;
       if (cost >= least) return;
-      const label = text(words, spot.x, spot.y, { ...lookOf(mark), anchor: spot.anchor, size, width });
+      const label = text(words, spot.x, spot.y, { ...styleOf(mark), anchor: spot.anchor, size, width });
       const box = boxOf(label);
       if (box[0] < left || box[1] < top || box[2] > right || box[3] > bottom) return;
       if (boxes.some((other) => boxesTouch(box, other))) return;
@@ -88,7 +88,7 @@ function bestPlace(mark, plot, of, { boxes, things, size: [panelWidth, panelHeig
 }
 
 /** @param {Mark} mark */
-function lookOf({ role, bold, backed, words }) {
+function styleOf({ role, bold, backed, words }) {
   return { role, bold, backed, words };
 }
 
@@ -144,11 +144,11 @@ function spotsOn(line, plot) {
   const stride = 2 * Math.max(1, Math.floor(points.length / 2 / 24));
   /** @type {Spot[]} */
   const spots = [];
-  for (let at = 0; at < points.length; at += stride) {
-    const [x, y] = [points[at], points[at + 1]];
+  for (let index = 0; index < points.length; index += stride) {
+    const [x, y] = [points[index], points[index + 1]];
     if (x > plot.left && x < plot.right && y > plot.top && y < plot.bottom) spots.push({ x, y, anchor: "middle" });
   }
-  return spots.sort((one, other) => one.x - other.x);
+  return spots.sort((a, b) => a.x - b.x);
 }
 
 /** Return positions above and below a line from left to right. @param {Mark} line @param {Plot} plot @param {number} wide @returns {Spot[]} */
@@ -161,9 +161,9 @@ function spotsBeside(line, plot, wide) {
     const end = 2 * Math.round(share * last / 2);
     const x = Math.min(Math.max(points[end] - share * wide, plot.left + 4), plot.right - wide);
     let [highest, lowest] = [Infinity, -Infinity];
-    for (let at = 0; at <= last; at += 2) {
-      if (points[at] < x - 4 || points[at] > x + wide + 4) continue;
-      [highest, lowest] = [Math.min(highest, points[at + 1]), Math.max(lowest, points[at + 1])];
+    for (let index = 0; index <= last; index += 2) {
+      if (points[index] < x - 4 || points[index] > x + wide + 4) continue;
+      [highest, lowest] = [Math.min(highest, points[index + 1]), Math.max(lowest, points[index + 1])];
     }
     if (!(lowest >= highest)) [highest, lowest] = [points[end + 1], points[end + 1]];
     for (const y of [highest - 10, lowest + 11, highest - 26, lowest + 27]) spots.push({ x, y, anchor: "start" });
@@ -184,8 +184,8 @@ function marginLabels(margins, plot, [width], measure) {
   const [first, last] = [plot.top + 4, plot.bottom - 1];
   const order = margins.map((each) => ({ ...each, y: placeOn(plot.y, each.mark.y ?? 0) }))
     .filter(({ y }) => Number.isFinite(y)).slice(0, Math.floor((last - first) / ROWS_APART) + 1)
-    .sort((one, other) => one.y - other.y);
-  order.forEach((each, at) => each.y = Math.max(each.y, at ? order[at - 1].y + ROWS_APART : first));
+    .sort((a, b) => a.y - b.y);
+  order.forEach((each, index) => each.y = Math.max(each.y, index ? order[index - 1].y + ROWS_APART : first));
   let floor = last;
   for (const each of order.toReversed()) {
     each.y = Math.min(each.y, floor);
@@ -195,7 +195,7 @@ function marginLabels(margins, plot, [width], measure) {
     const { size = 12, bold = false, swatch } = mark;
     const x = plot.right + 8 + (swatch ? 13 : 0);
     const words = fitting(mark.texts ?? [], width - x - 2, measure, size, bold);
-    const label = text(words, x, y, { ...lookOf(mark), size, width: measure(words, size, bold) });
+    const label = text(words, x, y, { ...styleOf(mark), size, width: measure(words, size, bold) });
     const box = swatch ? [{ id: `swatch ${id}`, mark: swatchMark(swatch, x - 13, y, 9, 9) }] : [];
     return [...box, { id, mark: label }];
   });
@@ -207,8 +207,8 @@ function marginLabels(margins, plot, [width], measure) {
 export function hiddenBy([left, top, right, bottom], things) {
   let count = 0;
   for (const places of things) {
-    for (let at = 0; at < places.length; at += 2) {
-      const [x, y] = [places[at], places[at + 1]];
+    for (let index = 0; index < places.length; index += 2) {
+      const [x, y] = [places[index], places[index + 1]];
       if (x > left && x < right && y > top && y < bottom) count++;
     }
   }
@@ -235,8 +235,8 @@ function placesAlong(mark) {
   if (!mark.stroke && mark.k !== "d") return places;
   const points = pointsOf(mark);
   let [lastX, lastY] = [NaN, NaN];
-  for (let at = 0; at < points.length; at += 2) {
-    const [x, y] = [points[at], points[at + 1]];
+  for (let index = 0; index < points.length; index += 2) {
+    const [x, y] = [points[index], points[index + 1]];
     const steps = mark.k === "d" ? 1 : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
     if (steps < 1) continue; // too close to the previous point
     for (let step = 1; step < steps; step++) {

@@ -31,7 +31,7 @@ const FAR_OUT = 1e6; // CSS pixels beyond the axes to which points are clamped
 export function layOut(panel, size, measure, range = null) {
   const [width, height] = size;
   const head = headOf(panel, width, measure);
-  const data = panel.marks.map((mark, at) => ({ id: panel.ids[at], mark }));
+  const data = panel.marks.map((mark, index) => ({ id: panel.ids[index], mark }));
   const box = {
     left: PANEL_MARGIN,
     top: head.bottom,
@@ -41,7 +41,7 @@ export function layOut(panel, size, measure, range = null) {
   const plots = plotsOf(panel, box, measure, range);
   const plotKeys = plots.map((plot) => JSON.stringify(plot));
   /** @type {Placed[]} */
-  let placed = [...head.placed, ...plots.flatMap((plot, at) => axesMarks(panel.axes[at], plot, at, width, measure))];
+  let placed = [...head.placed, ...plots.flatMap((plot, i) => axesMarks(panel.axes[i], plot, i, width, measure))];
   const notice = panel.notice ? noticeMarks(panel.notice, plots[0], size, head.bottom, data.length > 0, measure) : [];
   for (const { mark } of [...placed, ...notice]) {
     if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
@@ -119,10 +119,10 @@ function markOn(plot, mark, unit) {
     return withPoints({ ...base, ...edge, k: "p", width: base.line, tail: places }, corners);
   }
   if (mark.k === "d") {
-    for (let at = 0; at < places.length; at += 2) {
-      const [across, down] = [places[at], places[at + 1]];
+    for (let index = 0; index < places.length; index += 2) {
+      const [across, down] = [places[index], places[index + 1]];
       const inside = across >= left - 1 && across <= right + 1 && down >= top - 1 && down <= bottom + 1;
-      if (!inside) places[at] = places[at + 1] = NaN;
+      if (!inside) places[index] = places[index + 1] = NaN;
     }
     return withPoints(base, places);
   }
@@ -140,8 +140,8 @@ export function outlineOfBand(triples) {
   const corners = [];
   for (let from = 0, to = 0; to <= triples.length; to += 3) {
     if (to < triples.length && !Number.isNaN(triples[to])) continue;
-    for (let at = from; at < to; at += 3) corners.push(triples[at], triples[at + 1]);
-    for (let at = to - 3; at >= from; at -= 3) corners.push(triples[at], triples[at + 2]);
+    for (let index = from; index < to; index += 3) corners.push(triples[index], triples[index + 1]);
+    for (let index = to - 3; index >= from; index -= 3) corners.push(triples[index], triples[index + 2]);
     corners.push(NaN, NaN);
     from = to + 3;
   }
@@ -150,13 +150,13 @@ export function outlineOfBand(triples) {
 
 /** Return the points of a mark in CSS pixels. @param {Mark} mark @param {Plot} plot */
 function placesOf(mark, { x, y }) {
-  const [data, each] = [pointsOf(mark), pointLength(mark)];
+  const [data, stride] = [pointsOf(mark), pointLength(mark)];
   const places = new Float64Array(data.length);
-  for (let way = 0; way < each; way++) {
-    const scale = way ? y : x;
+  for (let column = 0; column < stride; column++) {
+    const scale = column ? y : x;
     const [least, most] = [Math.min(...scale.ends) - FAR_OUT, Math.max(...scale.ends) + FAR_OUT];
-    for (let at = way; at < data.length; at += each) {
-      places[at] = Math.min(Math.max(placeOn(scale, data[at]), least), most);
+    for (let index = column; index < data.length; index += stride) {
+      places[index] = Math.min(Math.max(placeOn(scale, data[index]), least), most);
     }
   }
   return places;

@@ -22,7 +22,7 @@ const TOUCHED = {
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
-const LIGHTS = "gradlab-lights"; // of the body while it has a lab; a style with :has() would cost time in each frame
+const LIGHTS = "gradlab-lights"; // class of the body while it has a lab; a style with :has() would slow each frame
 const WORDS = `[class^="${WORD}"]`;
 
 /** Return the tags that a line of the loop touches. @param {string} line @returns {Tags} */
@@ -72,9 +72,9 @@ export class MarkedWords {
     ready();
     this._end = new AbortController();
     // Only moves, because a page that scrolls under a resting pointer sends pointerover.
-    const heard = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
-    for (const [kind, hear] of Object.entries(heard)) {
-      document.addEventListener(kind, hear, { capture: true, signal: this._end.signal });
+    const handlers = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
+    for (const [kind, handler] of Object.entries(handlers)) {
+      document.addEventListener(kind, handler, { capture: true, signal: this._end.signal });
     }
     document.body.classList.add(LIGHTS);
   }
@@ -110,11 +110,11 @@ function nameOfWord(word) {
 /** Return the nearest lab with panels, above or below a word. @param {Element} word */
 function nearestLab(word) {
   const { top, bottom } = word.getBoundingClientRect();
-  let [least, found] = [Infinity, /** @type {Element | null} */ (null)];
+  let [least, nearest] = [Infinity, /** @type {Element | null} */ (null)];
   for (const lab of document.querySelectorAll(".gradlab:has(.gl-panel)")) {
     const box = lab.getBoundingClientRect();
     const away = Math.max(box.top - bottom, top - box.bottom, 0);
-    if (box.height && away < least) [least, found] = [away, lab];
+    if (box.height && away < least) [least, nearest] = [away, lab];
   }
-  return found;
+  return nearest;
 }

@@ -37,7 +37,7 @@ export function meantAt(panel, x, y, grab) {
 
 /** Return the point or column above or below. @param {PanelState} panel @param {number} x @param {number} y */
 function aboveOrBelow(panel, x, y) {
-  let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
+  let [least, nearest] = [Infinity, /** @type {Found | null} */ (null)];
   panel.marks.forEach((mark, index) => {
     if (isCurve(mark)) {
       const [points, numbers] = [pointsOf(mark), pointNumbers(mark)];
@@ -46,14 +46,14 @@ function aboveOrBelow(panel, x, y) {
         Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best
       );
       const away = Math.abs(points[2 * best + 1] - y);
-      if (away < least) [least, found] = [away, foundAt(panel, index, best)];
+      if (away < least) [least, nearest] = [away, foundAt(panel, index, best)];
     } else if (isColumn(panel, mark)) {
       const [left, , right] = boxOf(mark);
       const away = panel.size[1] + Math.max(left - x, x - right, 0);
-      if (away < least) [least, found] = [away, { ...foundAt(panel, index, -1), y }];
+      if (away < least) [least, nearest] = [away, { ...foundAt(panel, index, -1), y }];
     }
   });
-  return found;
+  return nearest;
 }
 
 /** Return whether a mark is an item, such as an arrow, that is also found near its area. @param {Mark} mark */
@@ -68,8 +68,8 @@ const knownCurves = new WeakMap();
 export function isCurve(mark) {
   if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
   return remembered(knownCurves, mark, () => {
-    const across = pointsOf(mark).filter((place, at) => at % 2 === 0 && !Number.isNaN(place));
-    return across.every((place, at) => !at || place >= across[at - 1]);
+    const across = pointsOf(mark).filter((place, index) => index % 2 === 0 && !Number.isNaN(place));
+    return across.every((place, index) => !index || place >= across[index - 1]);
   });
 }
 
@@ -97,7 +97,7 @@ export function isMoved(mark) {
  * @param {number} [brink] CSS pixels from the area of an item @returns {Found | null}
  */
 export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
-  let [least, found, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
+  let [least, nearest, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
   for (let index = panel.marks.length - 1; index >= 0; index--) {
     const mark = panel.marks[index];
     if (!wanted(mark)) continue;
@@ -105,9 +105,9 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
     if (area && !within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
     if (area && !isThing(mark)) continue;
     const { point, distance } = nearestPoint(mark, x, y);
-    if (distance < least && !(area && distance > brink)) [least, found] = [distance, foundAt(panel, index, point)];
+    if (distance < least && !(area && distance > brink)) [least, nearest] = [distance, foundAt(panel, index, point)];
   }
-  return found ?? within;
+  return nearest ?? within;
 }
 
 /** Return a mark at a point, or at -1 whole. @param {PanelState} panel @param {number} index @param {number} point */
@@ -133,8 +133,8 @@ function isSeen({ clip }, x, y) {
 export function pointNumbers(mark) {
   const points = pointsOf(mark);
   const numbers = [];
-  for (let at = 0; at < points.length; at += 2) {
-    if (isSeen(mark, points[at], points[at + 1])) numbers.push(at / 2);
+  for (let index = 0; index < points.length; index += 2) {
+    if (isSeen(mark, points[index], points[index + 1])) numbers.push(index / 2);
   }
   return numbers;
 }
@@ -146,10 +146,10 @@ export function boxOf(mark) {
   if (mark.k === "t") return textBox(mark);
   const points = pointsOf(mark);
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (let at = 0; at < points.length; at += 2) {
-    if (Number.isNaN(points[at])) continue;
-    [left, right] = [Math.min(left, points[at]), Math.max(right, points[at])];
-    [top, bottom] = [Math.min(top, points[at + 1]), Math.max(bottom, points[at + 1])];
+  for (let index = 0; index < points.length; index += 2) {
+    if (Number.isNaN(points[index])) continue;
+    [left, right] = [Math.min(left, points[index]), Math.max(right, points[index])];
+    [top, bottom] = [Math.min(top, points[index + 1]), Math.max(bottom, points[index + 1])];
   }
   return [left, top, right, bottom];
 }
@@ -186,16 +186,16 @@ function isInside(mark, x, y) {
 function isInPolygon(points, x, y) {
   let inside = false;
   let first = 0;
-  for (let at = 0; at < points.length; at += 2) {
-    if (Number.isNaN(points[at])) {
-      first = at + 2;
+  for (let index = 0; index < points.length; index += 2) {
+    if (Number.isNaN(points[index])) {
+      first = index + 2;
       continue;
     }
-    const last = at + 2 >= points.length || Number.isNaN(points[at + 2]);
-    const next = last ? first : at + 2;
-    const [fromY, toY] = [points[at + 1], points[next + 1]];
+    const last = index + 2 >= points.length || Number.isNaN(points[index + 2]);
+    const next = last ? first : index + 2;
+    const [fromY, toY] = [points[index + 1], points[next + 1]];
     if (fromY > y === toY > y) continue;
-    const cut = points[at] + ((y - fromY) / (toY - fromY)) * (points[next] - points[at]);
+    const cut = points[index] + ((y - fromY) / (toY - fromY)) * (points[next] - points[index]);
     if (x < cut) inside = !inside;
   }
   return inside;
@@ -206,19 +206,19 @@ function nearestPoint(mark, x, y) {
   let [point, least] = [-1, Infinity];
   if (mark.k === "t" || mark.k === "i") return { point, distance: least };
   const points = pointsOf(mark);
-  for (let at = 0; at < points.length; at += 2) {
-    const [toX, toY] = [points[at], points[at + 1]];
+  for (let index = 0; index < points.length; index += 2) {
+    const [toX, toY] = [points[index], points[index + 1]];
     const far = Math.hypot(toX - x, toY - y);
-    if (far < least && isSeen(mark, toX, toY)) [point, least] = [at / 2, far];
-    if (mark.k !== "p" || at === 0) continue;
-    const [fromX, fromY] = [points[at - 2], points[at - 1]];
+    if (far < least && isSeen(mark, toX, toY)) [point, least] = [index / 2, far];
+    if (mark.k !== "p" || index === 0) continue;
+    const [fromX, fromY] = [points[index - 2], points[index - 1]];
     const [alongX, alongY] = [toX - fromX, toY - fromY];
     const length = alongX * alongX + alongY * alongY;
     const share = length ? Math.min(1, Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length)) : 0;
     const [cutX, cutY] = [fromX + share * alongX, fromY + share * alongY];
     const away = Math.hypot(cutX - x, cutY - y);
     if (!(away < least) || !isSeen(mark, cutX, cutY)) continue;
-    const ends = share < 0.5 ? [at - 2, at] : [at, at - 2];
+    const ends = share < 0.5 ? [index - 2, index] : [index, index - 2];
     const end = ends.find((each) => isSeen(mark, points[each], points[each + 1]));
     if (end !== undefined) [point, least] = [end / 2, away];
   }

@@ -9,7 +9,7 @@ import { pointsOf, withPoints } from "./wire.js";
 
 /** @import { Axes, Axis, Mark, PanelState } from "./wire.js" */
 /** @typedef {(share: number) => Mark[]} Course the marks to paint for one mark, for 0 to 1 of the way */
-/** @typedef {"none" | "steps" | "glide"} Way to the next state: at once, marks with `moves`, all in both states */
+/** @typedef {"none" | "steps" | "glide"} Way of changing: no motion, marks with `moves`, all marks in both states */
 
 const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, by which a removed mark moves to the right
@@ -25,7 +25,7 @@ export class Motion {
   constructor(to, courses, gone, began) {
     this.isOver = (/** @type {number} */ now) => now - began >= MOVES_FOR;
     const all = [
-      ...to.marks.map((mark, at) => ({ id: to.ids[at], course: courses.get(at) ?? (() => [mark]) })),
+      ...to.marks.map((mark, index) => ({ id: to.ids[index], course: courses.get(index) ?? (() => [mark]) })),
       ...gone,
     ];
     /** Return the state to paint, in which some marks have an `alpha`. @param {number} now @returns {PanelState} */
@@ -44,7 +44,7 @@ export class Motion {
 export function motionBetween(from, to, now, glides = false) {
   if (from.size.join() !== to.size.join()) return null;
   const moves = (/** @type {Mark} */ mark) => glides ? mark.k !== "i" : mark.moves;
-  const before = new Map(from.marks.flatMap((mark, at) => moves(mark) ? [[nameOf(mark, from.ids[at]), mark]] : []));
+  const before = new Map(from.marks.flatMap((mark, i) => moves(mark) ? [[nameOf(mark, from.ids[i]), mark]] : []));
   /** @type {Map<number, Course>} */
   const courses = new Map();
   to.marks.forEach((mark, index) => {
@@ -60,9 +60,9 @@ export function motionBetween(from, to, now, glides = false) {
   if (glides) return courses.size ? new Motion(to, courses, [], now) : null;
   const gone = [...before].map(([id, mark]) => ({ id, course: leaving(mark, from.size[0]) }));
   if (!courses.size && !gone.length) return null;
-  const known = new Set(from.ids);
+  const oldIds = new Set(from.ids);
   to.marks.forEach((mark, index) => {
-    if (mark.k === "t" && !known.has(to.ids[index])) courses.set(index, (share) => [{ ...mark, alpha: share }]);
+    if (mark.k === "t" && !oldIds.has(to.ids[index])) courses.set(index, (share) => [{ ...mark, alpha: share }]);
   });
   return new Motion(to, courses, gone, now);
 }
@@ -72,10 +72,10 @@ function nameOf(mark, id) {
   return mark.press ? `press ${mark.press}` : id;
 }
 
-/** @param {Mark} one @param {Mark} other */
-function differ(one, other) {
-  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash }) => [fill, hatch, stroke, dash].join();
-  return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
+/** @param {Mark} old @param {Mark} mark */
+function differ(old, mark) {
+  const styleText = (/** @type {Mark} */ { fill, hatch, stroke, dash }) => [fill, hatch, stroke, dash].join();
+  return styleText(old) !== styleText(mark) || pointsOf(old).join() !== pointsOf(mark).join();
 }
 
 /** Return the first mark whose id differs only in its number. @param {PanelState} panel @param {number} index */
@@ -90,8 +90,8 @@ function entering(mark, first) {
   const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow of length 0 has no corners
   return (share) => {
     const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
-    const place = points.map((value, at) =>
-      points[at % 2] + (value - points[at % 2]) * size + (origin[at % 2] - points[at % 2]) * rest
+    const place = points.map((value, index) =>
+      points[index % 2] + (value - points[index % 2]) * size + (origin[index % 2] - points[index % 2]) * rest
     );
     return [withPoints(mark, place, Math.min(1, 2 * share))];
   };
@@ -126,7 +126,7 @@ function gliding(old, mark) {
  * @param {Float64Array} from @param {Float64Array} to @param {number} share
  */
 function placesBetween(from, to, share) {
-  return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
+  return to.map((end, index) => Number.isFinite(end - from[index]) ? from[index] + (end - from[index]) * share : end);
 }
 
 /** Sweep a removed mark out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
@@ -134,7 +134,7 @@ function leaving(mark, width) {
   const points = pointsOf(mark);
   return (share) => {
     const away = SWEPT * width * share * share;
-    return [withPoints(mark, points.map((value, at) => at % 2 ? value : value + away), 1 - share)];
+    return [withPoints(mark, points.map((value, index) => index % 2 ? value : value + away), 1 - share)];
   };
 }
 
@@ -169,15 +169,15 @@ export class Camera {
   at(now) {
     if (this.isOver(now)) return this._to;
     const share = eased(Math.max(now - this._began, 0) / EASES_FOR);
-    const between = (/** @type {Axis} */ one, /** @type {Axis} */ other) => ({
-      ...other,
-      low: one.low + (other.low - one.low) * share,
-      high: one.high + (other.high - one.high) * share,
+    const between = (/** @type {Axis} */ from, /** @type {Axis} */ to) => ({
+      ...to,
+      low: from.low + (to.low - from.low) * share,
+      high: from.high + (to.high - from.high) * share,
     });
-    return this._to.map((axes, at) => ({
+    return this._to.map((axes, index) => ({
       ...axes,
-      x: between(this._from[at].x, axes.x),
-      y: between(this._from[at].y, axes.y),
+      x: between(this._from[index].x, axes.x),
+      y: between(this._from[index].y, axes.y),
     }));
   }
 }

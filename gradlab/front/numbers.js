@@ -48,12 +48,12 @@ function rounded(size, digits) {
 /** Return a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`. @param {number} count */
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  let [size, at] = [Math.abs(count), 0];
-  while (size >= 999.5 && at < units.length - 1) [size, at] = [size / 1024, at + 1];
-  const text = at === units.length - 1
+  let [size, power] = [Math.abs(count), 0];
+  while (size >= 999.5 && power < units.length - 1) [size, power] = [size / 1024, power + 1];
+  const text = power === units.length - 1
     ? shortNumber(size)
-    : at === 0 || size >= 100
+    : power === 0 || size >= 100
     ? size.toFixed(0)
     : significant(size, 3);
-  return `${count < 0 ? MINUS : ""}${text} ${units[at]}`;
+  return `${count < 0 ? MINUS : ""}${text} ${units[power]}`;
 }

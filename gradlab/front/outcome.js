@@ -71,7 +71,7 @@ class Cells {
     for (const part of parts) this.judge(part);
   }
 
-  /** Let questions show their answers once the outcome is visible, and unfold texts that give it. @param {Part} part */
+  /** Let questions show their answers once the outcome is visible, and unfold texts about it. @param {Part} part */
   judge({ questions, cells }) {
     const code = cells.filter((cell) => cell.matches(CODE));
     if (questions.every((question) => question?.dataset.settled ?? question?.dataset.shown !== undefined)) {

@@ -52,12 +52,12 @@ async function load(place) {
   try {
     const recording = await unpacked(await packedFrom(src));
     place.append(root);
-    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, {
+    const player = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, {
       ...{ id: place.id, title, autoplay: autoplay !== undefined },
     });
     place.dataset.live = ""; // hides the still, because the screen is painted
     if (wanted.place === place) place.scrollIntoView(); // elements above may have changed their height
-    place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
+    place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: player }));
   } catch (error) {
     root.remove();
     console.warn(error);
@@ -69,17 +69,17 @@ async function load(place) {
 function startPage() {
   startBets();
   const places = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".gl-recording")]);
-  const look = new IntersectionObserver((entries) => {
+  const observer = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) if (isIntersecting) load(/** @type {HTMLElement} */ (target));
   }, { rootMargin: AHEAD });
   for (const place of places) {
-    look.observe(place);
+    observer.observe(place);
     if (place.dataset.eager !== undefined) load(place);
   }
   document.addEventListener("gradlab-uncovered", ({ target }) => {
     for (const place of places.filter((each) => target instanceof Element && target.contains(each))) {
-      look.unobserve(place); // observing it again reports it again
-      look.observe(place);
+      observer.unobserve(place); // observing it again reports it again
+      observer.observe(place);
     }
   });
   const goToNamed = () => {

@@ -86,8 +86,8 @@ function pathOutline(mark) {
   const [path, points] = [new Path2D(), pointsOf(mark)];
   const closed = mark.closed || mark.fill || mark.hatch;
   let down = false;
-  for (let at = 0; at < points.length; at += 2) {
-    const [x, y] = [points[at], points[at + 1]];
+  for (let index = 0; index < points.length; index += 2) {
+    const [x, y] = [points[index], points[index + 1]];
     if (Number.isNaN(x + y)) {
       if (closed && down) path.closePath();
       down = false;
@@ -115,8 +115,8 @@ const SHAPES = {
 function dotsOutline(mark) {
   const [path, points, half] = [new Path2D(), pointsOf(mark), (mark.size ?? 6) / 2];
   const shape = new Path2D(SHAPES[mark.shape ?? ""] ?? SHAPES.circle);
-  for (let at = 0; at < points.length; at += 2) {
-    const [x, y] = [points[at], points[at + 1]];
+  for (let index = 0; index < points.length; index += 2) {
+    const [x, y] = [points[index], points[index + 1]];
     if (!Number.isNaN(x)) path.addPath(shape, { a: half, d: half, e: x, f: y });
   }
   return path;
@@ -226,7 +226,7 @@ function cellCanvas(mark, theme) {
     const colour = parseInt(colourOf(role, theme).slice(1), 16);
     return (0xff000000 | ((colour & 0xff) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
   });
-  for (let at = 0; at < cells.length; at++) words[at] = inks[cells.charCodeAt(at) - 48];
+  for (let index = 0; index < cells.length; index++) words[index] = inks[cells.charCodeAt(index) - 48];
   pen.putImageData(pixels, 0, 0);
   return canvas;
 }

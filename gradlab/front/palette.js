@@ -50,7 +50,7 @@ function mixColour(role, theme) {
 
 /** @param {string} colour `#RRGGBB` @returns {Channels} */
 function channelsOf(colour) {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const [red, green, blue] = [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
   return [red, green, blue];
 }
 
@@ -60,9 +60,9 @@ function between(from, to, share) {
   return [red, green, blue];
 }
 
-/** Return the contrast of two colours, 1 to 21 (WCAG 2). @param {Channels} one @param {Channels} other */
-export function contrastBetween(one, other) {
-  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+/** Return the contrast of two colours, 1 to 21 (WCAG 2). @param {Channels} first @param {Channels} second */
+export function contrastBetween(first, second) {
+  const [low, high] = [luminance(first), luminance(second)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
 }
 
@@ -83,13 +83,13 @@ const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(f
 export function themeOf(element) {
   const { body, documentElement } = document;
   const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);
-  const dark = saidDark(body, documentElement) ?? measuredDark(element) ?? matchMedia(QUERIES[0]).matches;
+  const dark = declaredDark(body, documentElement) ?? measuredDark(element) ?? matchMedia(QUERIES[0]).matches;
   const high = more || forced || /vscode-high-contrast/.test(body.className);
   return high ? (dark ? "contrast" : "contrast-light") : dark ? "dark" : "light";
 }
 
 /** @param {HTMLElement} body @param {HTMLElement} page @returns {boolean | undefined} */
-function saidDark(body, page) {
+function declaredDark(body, page) {
   if (matchMedia(QUERIES[2]).matches) return undefined; // forced system colours must be measured
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
   const [vscode] = /vscode-(high-contrast-light|high-contrast|dark|light)/.exec(body.className) ?? [];
@@ -100,8 +100,8 @@ function saidDark(body, page) {
 
 /** Return whether the nearest background is dark. @param {Element | null} element @returns {boolean | undefined} */
 function measuredDark(element) {
-  for (let at = element?.parentElement; at; at = at.parentElement) {
-    const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+  for (let node = element?.parentElement; node; node = node.parentElement) {
+    const [red, green, blue, alpha = 1] = (getComputedStyle(node).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
     if (blue !== undefined && alpha > 0.5) return luminance([red, green, blue]) < 0.18;
   }
   return undefined;
@@ -114,18 +114,18 @@ function measuredDark(element) {
 export function followTheme(element, onChange) {
   /** @type {Theme | null} */
   let theme = null;
-  const look = () => {
+  const update = () => {
     const now = themeOf(element);
     if (now !== theme) onChange(theme = now);
   };
-  look();
-  const observer = new MutationObserver(look);
+  update();
+  const observer = new MutationObserver(update);
   for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
   const queries = QUERIES.map((query) => matchMedia(query));
-  for (const query of queries) query.addEventListener("change", look);
+  for (const query of queries) query.addEventListener("change", update);
   return () => {
     observer.disconnect();
-    for (const query of queries) query.removeEventListener("change", look);
+    for (const query of queries) query.removeEventListener("change", update);
   };
 }
 

@@ -19,7 +19,7 @@ import { PanelTip } from "./tip.js";
 /** @import { Ask } from "./events.js" */
 /** @import { Tags } from "./lighting.js" */
 /**
- * `say` has a text read out; `scrubs` is whether a finger moved across a curve moves through time.
+ * `say` has a screen reader read a text; `scrubs` is whether a finger moved across a curve moves through time.
  * @typedef {{ask: Ask, say: (text: string) => void, scrubs?: boolean}} Listener
  */
 
@@ -60,7 +60,7 @@ export class Panel {
     this.ask = ask;
     this.zoom = zoom;
     this.scrubs = scrubs;
-    this._tellPoint = point;
+    this._onPoint = point;
     /** @type {PanelData | null} */
     this.data = null;
     /** @type {PanelState | null} the data, laid out */
@@ -70,7 +70,7 @@ export class Panel {
     this._range = null;
     this._camera = new Camera();
     /** @type {PanelData["axes"] | null} the axes during a drag, so that the mark stays under the pointer */
-    this._held = null;
+    this._heldAxes = null;
     /** @type {[number, number] | null} position of the pointer in the panel */
     this._pointer = null;
     this._near = 0; // CSS pixels from a movable mark at which that pointer grabs it
@@ -129,7 +129,7 @@ export class Panel {
     const now = performance.now();
     const idle = this._camera.isOver(now);
     this._camera.aim(data.axes, now, isStill());
-    const axes = this._held ?? this._camera.at(now);
+    const axes = this._heldAxes ?? this._camera.at(now);
     if (idle && !this._camera.isOver(now)) requestAnimationFrame(() => this._ease());
     const range = this._range && this._range[0] < this.reach ? this._range : null;
     const panel = this._panel = layOut(
@@ -138,7 +138,7 @@ export class Panel {
       measureText,
       range,
     );
-    this.picture.show(panel, this._held ? "none" : way);
+    this.picture.show(panel, this._heldAxes ? "none" : way);
     this._all.hidden = !range;
     const title = panel.marks[panel.ids.indexOf("title")];
     if (range && title) this._all.style.left = `${boxOf(title)[2] + 10}px`;
@@ -185,13 +185,13 @@ export class Panel {
     if (!panel || this._drag.busy) return;
     this._pointer = this.placeOf(event);
     this._near = reachOf(event);
-    const found = meantAt(panel, ...this._pointer, this._near);
+    const target = meantAt(panel, ...this._pointer, this._near);
     this._stop = null;
-    this._showTip(found);
-    this._tellPoint(found && tagsOfMark(panel.ids[found.index], found.mark));
-    this.canvas.style.cursor = found && isMoved(found.mark)
+    this._showTip(target);
+    this._onPoint(target && tagsOfMark(panel.ids[target.index], target.mark));
+    this.canvas.style.cursor = target && isMoved(target.mark)
       ? "grab"
-      : found?.mark.press
+      : target?.mark.press
       ? "pointer"
       : this.groundAt(this._pointer)
       ? "crosshair"
@@ -201,15 +201,15 @@ export class Panel {
   _leave() {
     this._pointer = this._stop = null;
     this._showTip(null);
-    this._tellPoint(null);
+    this._onPoint(null);
   }
 
   /** Return the movable mark there, and keep the axes for dragging it. @param {PointerEvent} event */
   grab(event) {
     const panel = this._panel;
-    const found = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
-    if (found) this._held = this.data?.axes ?? null;
-    return found?.mark ?? null;
+    const target = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
+    if (target) this._heldAxes = this.data?.axes ?? null;
+    return target?.mark ?? null;
   }
 
   /** Show the position of the dragged mark; null for none. @param {[number, number] | null} place */
@@ -224,8 +224,8 @@ export class Panel {
   drop() {
     this._tip.hide();
     this.canvas.style.cursor = "";
-    if (!this._held) return;
-    this._held = null;
+    if (!this._heldAxes) return;
+    this._heldAxes = null;
     this._layOut("none");
   }
 
@@ -235,19 +235,19 @@ export class Panel {
     return plot && x >= plot.left && x <= plot.right && y >= plot.top && y <= plot.bottom ? plot : null;
   }
 
-  /** @param {Found | null | undefined} found */
-  _press(found) {
-    if (found?.mark.press) this.ask({ do: "press", what: found.mark.press });
+  /** @param {Found | null | undefined} target */
+  _press(target) {
+    if (target?.mark.press) this.ask({ do: "press", what: target.mark.press });
   }
 
   // The tooltip --------------------------------------------------------------------------------------------------------
 
-  /** @param {Found | null} found */
-  _showTip(found) {
+  /** @param {Found | null} target */
+  _showTip(target) {
     const panel = this._panel;
-    if (!panel || !found || !(found.words || this._stop)) return this._tip.hide();
+    if (!panel || !target || !(target.words || this._stop)) return this._tip.hide();
     const hint = this._pointer && panel.zooms ? !this._all.hidden ? "double-click shows all" : "drag to zoom" : "";
-    this._tip.show(panel, found, hint);
+    this._tip.show(panel, target, hint);
   }
 
   // The keys -----------------------------------------------------------------------------------------------------------
@@ -272,23 +272,23 @@ export class Panel {
     const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
       isSpokenOf(mark) && (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // empty marks are nowhere
     );
-    const at = stops.findIndex(({ id }) => id === this._stop?.id);
-    const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
+    const current = stops.findIndex(({ id }) => id === this._stop?.id);
+    const points = stops[current]?.mark.readout ? pointNumbers(stops[current].mark) : [];
     if (points.length && key in CURVE_KEYS) {
       const from = points.findIndex((point) => point >= (this._stop?.point ?? -1));
       const to = (from < 0 ? points.length - 1 : from) + CURVE_KEYS[key];
-      this._stop = { id: stops[at].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
+      this._stop = { id: stops[current].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
     } else {
       const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
-      const step = at < 0 ? first : (at + MARK_KEYS[key]) % stops.length; // first to an interactive mark
+      const step = current < 0 ? first : (current + MARK_KEYS[key]) % stops.length; // first to an interactive mark
       const stop = stops.at(key === "Home" ? 0 : key === "End" ? -1 : step);
       if (!stop || !(key in MARK_KEYS || key === "Home" || key === "End")) return false;
       this._stop = { id: stop.id, point: lastPoint(stop.mark) };
     }
     this._pointer = null;
-    const found = this._atStop();
-    this._showTip(found);
-    if (found) this._say(found.words || found.mark.press || "");
+    const target = this._atStop();
+    this._showTip(target);
+    if (target) this._say(target.words || target.mark.press || "");
     return true;
   }
 

@@ -97,6 +97,6 @@ export class Picture {
   /** Return whether a mark of this panel has one of these tags. @param {Tags} tags */
   has(tags) {
     const panel = this._panel;
-    return panel !== null && panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));
+    return panel !== null && panel.marks.some((mark, index) => isLit(tags, panel.ids[index], mark));
   }
 }

@@ -18,7 +18,7 @@ export class RecordedPage {
   constructor(id) {
     this.id = id;
     /** @type {Map<Frame[], Frame[]>} the states at the frames, as far as they are computed */
-    this.known = new Map();
+    this.states = new Map();
     // After a link or the Back button.
     globalThis.addEventListener("hashchange", () => {
       if (this.named || !this.id) this.read();
@@ -35,9 +35,9 @@ export class RecordedPage {
 
   /** The moment that the address names, null if it names no moment of this recording. */
   get named() {
-    const [own, ...state] = location.hash.slice(1).split("&");
+    const [id, ...state] = location.hash.slice(1).split("&");
     if (!this.id) return location.hash ? new URLSearchParams(location.hash.slice(1)) : null;
-    return own === encodeURIComponent(this.id) && state.length ? new URLSearchParams(state.join("&")) : null;
+    return id === encodeURIComponent(this.id) && state.length ? new URLSearchParams(state.join("&")) : null;
   }
 
   /** The whole address of the moment. */
@@ -58,11 +58,11 @@ export class RecordedPage {
 
   /** Return the state at a frame. @param {Frame[]} frames @param {number} index */
   shownAt(frames, index) {
-    const known = remembered(this.known, frames, () => []);
-    while (known.length <= index) {
-      known.push(mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]));
+    const states = remembered(this.states, frames, () => []);
+    while (states.length <= index) {
+      states.push(mergeFrame(states.at(-1) ?? nothingShown(), frames[states.length]));
     }
-    return known[index];
+    return states[index];
   }
 }
 
@@ -70,7 +70,7 @@ export class RecordedPage {
 export async function unpacked(packed) {
   const letters = atob(packed.trim());
   const bytes = new Uint8Array(letters.length);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at); // callbacks would be slow on a phone
+  for (let index = 0; index < bytes.length; index++) bytes[index] = letters.charCodeAt(index); // callbacks are slow
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return await new Response(stream).json();
 }

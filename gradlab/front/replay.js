@@ -64,14 +64,14 @@ export class Replay extends RecordedPage {
     this.scrub.setAttribute("list", ticks.id);
     this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub.value)));
     this.scrub.addEventListener("change", () => this.write());
-    this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // as the slider has it
+    this.counter = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // as the slider has it
     this.read();
     let waits = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
-    let seen = false;
+    let wasInSight = false;
     followSight(root, (inSight) => {
       if (inSight && waits && !onAir) this.play();
-      if (!inSight && seen) waits &&= this.playing; // a replay that the reader has paused stays paused
-      seen ||= inSight;
+      if (!inSight && wasInSight) waits &&= this.playing; // a replay that the reader has paused stays paused
+      wasInSight ||= inSight;
       if (!inSight) this.pause();
     });
   }
@@ -101,7 +101,7 @@ export class Replay extends RecordedPage {
       left_off: (this.recording.marks.length && this.recording.opens) || null, // where Reset goes
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
-    this.scrub.value = this.at.textContent = String(shown.updates);
+    this.scrub.value = this.counter.textContent = String(shown.updates);
   }
 
   /** Go to an update. Turns after it are still to come; a coming turn before it is taken. @param {number} updates */
@@ -118,8 +118,8 @@ export class Replay extends RecordedPage {
 
   /** Return the index of the track's first frame at or after an update, else the last. @param {number} updates */
   frameAt(updates) {
-    const found = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
-    return found < 0 ? this.frames.length - 1 : found;
+    const index = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
+    return index < 0 ? this.frames.length - 1 : index;
   }
 
   /** The index of the frame that a page shows first. */
@@ -294,11 +294,11 @@ export class Replay extends RecordedPage {
     const wanted = JSON.stringify({ ...this.turnsOf(this.track), [name]: String(value) });
     // The turns of this track, or else turns of other tracks to the same settings, or else any turn to this value.
     const all = tracks.filter((track) => track.switch === name && JSON.stringify(this.turnsOf(track)) === wanted);
-    const own = all.filter((track) => this.parentOf(track) === this.track);
+    const ownTurns = all.filter((track) => this.parentOf(track) === this.track);
     const others = tracks.filter((track) => track.switch === name && isSame(track.value));
-    const [ahead, behind] = [own, all, others].reduce((found, ways) => {
+    const [ahead, behind] = [ownTurns, all, others].reduce((best, ways) => {
       const next = ways.filter(({ update }) => update >= shown.updates).sort((a, b) => a.update - b.update)[0];
-      return [found[0] ?? next, found[1] ?? ways.toSorted((a, b) => b.update - a.update)[0]];
+      return [best[0] ?? next, best[1] ?? ways.toSorted((a, b) => b.update - a.update)[0]];
     }, /** @type {(Track | undefined)[]} */ ([]));
     const isFirst = isSame(this.turnsOf(first)[name]);
     this.coming = null;

@@ -40,11 +40,11 @@ export function valueAt({ start, per_pixel, log }, place) {
 /**
  * Return the numbers and labels of an axis's ticks, from low to high.
  * @param {Axis} axis @param {number} long CSS pixels of the axis
- * @param {number} each approximate CSS pixels between ticks @returns {Tick[]}
+ * @param {number} spacing approximate CSS pixels between ticks @returns {Tick[]}
  */
-export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, each) {
+export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, spacing) {
   if (ticks === "none" || ticks === "slanted") return [];
-  const count = Math.min(Math.max(long / each, 2), 10);
+  const count = Math.min(Math.max(long / spacing, 2), 10);
   const whole = ticks === "updates" || ticks === "powers" || ticks === "lines";
   const values = ticks === "bytes"
     ? byteSteps(high)
@@ -72,7 +72,7 @@ function byteSteps(top) {
   const unit = Math.max(1, ...units.filter((each) => each <= top / 1.5));
   const steps = 0.97 * top > 999 * unit ? [256, 512] : [1, 2, 5, 10, 20, 50, 100, 200]; // no label like "0.98 MiB"
   const step = (steps.find((each) => top / (each * unit) <= 5.5) ?? top / 4 / unit) * unit;
-  return Array.from({ length: Math.ceil(0.97 * top / step) }, (_, at) => at * step);
+  return Array.from({ length: Math.ceil(0.97 * top / step) }, (_, index) => index * step);
 }
 
 /** @param {number} low @param {number} high @param {number} count */
@@ -80,7 +80,7 @@ function powersBetween(low, high, count) {
   const [bottom, top] = [Math.log10(low), Math.log10(high)];
   const [first, last] = [Math.ceil(bottom - 1e-9), Math.floor(top + 1e-9)];
   const stride = Math.max(1, Math.ceil((top - bottom) / Math.floor(count)));
-  return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => 10 ** (first + at * stride));
+  return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, index) => 10 ** (first + index * stride));
 }
 
 /**
@@ -101,5 +101,5 @@ function stepsBetween(low, high, count, least) {
 function multiplesBetween(low, high, step) {
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
   const count = Math.max(last - first + 1, 0);
-  return Array.from({ length: count }, (_, at) => Number(((first + at) * step).toPrecision(12)));
+  return Array.from({ length: count }, (_, index) => Number(((first + index) * step).toPrecision(12)));
 }

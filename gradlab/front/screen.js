@@ -131,9 +131,9 @@ export class RunScreen extends Screen {
     this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // fast frames need no motion
     const changed = super.show(shown);
     if (changed.has("left_off")) {
-      const at = shown.left_off ?? null;
-      this.restart.hidden = at === null;
-      this.reset.title = at === null ? "" : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
+      const start = shown.left_off ?? null;
+      this.restart.hidden = start === null;
+      this.reset.title = start === null ? "" : `Back to update ${start.toLocaleString("en")}, where its cell left off`;
     }
     if (changed.has("speeds")) this.offer(shown.speeds, shown.speed);
     if (this.ending) {

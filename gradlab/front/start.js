@@ -21,7 +21,7 @@ const lasting = new Map();
 
 /** @param {Model} model @returns {Promise<Part>} */
 function ask(model) {
-  const asked = new Promise((resolve, reject) => {
+  const loading = new Promise((resolve, reject) => {
     /** @param {{code?: string, style?: string}} message */
     const listen = ({ code, style }) => {
       if (code === undefined) return;
@@ -34,18 +34,18 @@ function ask(model) {
     model.on("msg:custom", listen);
     model.send({ do: "code" });
   });
-  parts.set(model.get("code_id"), asked);
-  return asked;
+  parts.set(model.get("code_id"), loading);
+  return loading;
 }
 
 /** @param {Model} model @returns {Promise<Part>} */
 async function partOf(model) {
-  const known = parts.get(model.get("code_id"));
-  if (!known) return ask(model);
+  const loading = parts.get(model.get("code_id"));
+  if (!loading) return ask(model);
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, null));
-  const part = await Promise.race([known, late]).catch(() => null);
+  const part = await Promise.race([loading, late]).catch(() => null);
   if (part) return part;
-  return parts.get(model.get("code_id")) === known ? ask(model) : partOf(model); // one waiting lab requests it again
+  return parts.get(model.get("code_id")) === loading ? ask(model) : partOf(model); // one waiting lab requests it again
 }
 
 /** Add the style to a view's document or (marimo) shadow root once. @param {HTMLElement} el @param {string} style */
@@ -67,9 +67,9 @@ export default {
   },
   /** @param {{model: Model, el: HTMLElement}} context */
   async render({ model, el }) {
-    const kept = lasting.get(model.get("lab_id")) ?? model;
-    const { open, style } = await partOf(kept);
+    const lastingModel = lasting.get(model.get("lab_id")) ?? model;
+    const { open, style } = await partOf(lastingModel);
     dress(el, style);
-    return open({ model: kept, el });
+    return open({ model: lastingModel, el });
   },
 };

@@ -51,8 +51,8 @@ export class PanelStrip {
   /** Light the marks with these tags, if there are any. @param {import("./lighting.js").Tags | null} tags */
   light(tags) {
     const panels = [...this.panels.values()];
-    const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
-    for (const panel of panels) panel.picture.light(found);
+    const lit = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
+    for (const panel of panels) panel.picture.light(lit);
   }
 
   /** @param {Record<string, any>} shown @param {Set<string>} changed keys */

@@ -11,14 +11,14 @@ export const WORD_SIZE = 12; // default font size in CSS pixels
 export const [PANEL_MARGIN, LINE] = [8, 18]; // margin of a panel and height of a line in CSS pixels
 export const [SWATCH, SWATCH_GAP] = [18, 5]; // width of a swatch and gap to its label in CSS pixels
 
-/** @param {string} id @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} [look] */
-export function placedText(id, words, x, y, look = {}) {
-  return { id, mark: text(words, x, y, look) };
+/** @param {string} id @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} [style] */
+export function placedText(id, words, x, y, style = {}) {
+  return { id, mark: text(words, x, y, style) };
 }
 
-/** @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} look @returns {Mark} */
-export function text(words, x, y, look) {
-  return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...look });
+/** @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} style @returns {Mark} */
+export function text(words, x, y, style) {
+  return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...style });
 }
 
 /** Return the first of some texts that fits, or else the last one, cut. @param {string[]} texts @param {number} wide @param {Measure} measure */
@@ -65,6 +65,6 @@ export function boxPoints(left, top, right, bottom) {
 
 /** @param {import("./wire.js").Key} entry @param {number} x @param {number} y @returns {Mark} */
 export function swatchMark({ fill, stroke, width, hatch, dash }, x, y, wide = SWATCH, tall = 12) {
-  const look = /** @type {Mark} */ ({ k: "p", fill, stroke, width: width ?? 1, hatch, dash });
-  return withPoints(look, boxPoints(x, y - tall / 2, x + wide, y + tall / 2));
+  const style = /** @type {Mark} */ ({ k: "p", fill, stroke, width: width ?? 1, hatch, dash });
+  return withPoints(style, boxPoints(x, y - tall / 2, x + wide, y + tall / 2));
 }

@@ -28,19 +28,19 @@ export class PanelTip {
     this.element.hidden = this._point.hidden = this._cross.hidden = true;
   }
 
-  /** Show a mark's text. @param {PanelState} panel @param {Found} found @param {string} hint about further actions */
-  show(panel, found, hint) {
+  /** Show a mark's text. @param {PanelState} panel @param {Found} target @param {string} hint about further actions */
+  show(panel, target, hint) {
     const { element } = this;
-    const column = isColumn(panel, found.mark);
-    this.point(found.x, found.y);
+    const column = isColumn(panel, target.mark);
+    this.point(target.x, target.y);
     this._point.hidden = column;
-    this._showCross(panel, found, column);
-    element.hidden = !found.words;
-    if (!found.words) return;
-    if (element.textContent !== found.words) element.textContent = found.words;
+    this._showCross(panel, target, column);
+    element.hidden = !target.words;
+    if (!target.words) return;
+    if (element.textContent !== target.words) element.textContent = target.words;
     element.dataset.hint = hint;
     const size = [element.offsetWidth, element.offsetHeight];
-    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side);
+    const { place: [left, top], side } = freePlace(panel, size, [target.x, target.y], this._side);
     this._side = side;
     element.style.translate = `${left}px ${top}px`;
   }
@@ -51,12 +51,12 @@ export class PanelTip {
     this._point.style.translate = `${x}px ${y}px`;
   }
 
-  /** @param {PanelState} panel @param {Found} found @param {boolean} column */
-  _showCross(panel, found, column) {
-    this._cross.hidden = !column && !isCurve(found.mark);
+  /** @param {PanelState} panel @param {Found} target @param {boolean} column */
+  _showCross(panel, target, column) {
+    this._cross.hidden = !column && !isCurve(target.mark);
     if (this._cross.hidden) return;
     const [, top, , bottom] = plotsBox(panel); // it crosses all plots
-    const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
+    const [left, , right] = column ? boxOf(target.mark) : [target.x, 0, target.x];
     putOver(this._cross, [left, top, right, bottom]);
   }
 }
@@ -71,7 +71,7 @@ function plotsBox({ plots }) {
  * Return the left and top at which a tooltip hides the least of a panel and nothing of its point, and the index of that
  * side; the previous side is kept if another is hardly better.
  * @param {PanelState} panel @param {number[]} size width and height of the tooltip
- * @param {[number, number]} at the point @param {number} side the previous side
+ * @param {[number, number]} point @param {number} side the previous side
  */
 export function freePlace(panel, [wide, tall], [x, y], side) {
   const [width, height] = panel.size;
@@ -81,7 +81,7 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
     ...pairsOf([right - wide - 4, left + 4], [top + 4, bottom - tall - 4]),
   ].map(([l, t]) => [l, Math.max(0, Math.min(t, height - tall))]);
   const all = [...places, [x - wide / 2, -tall - 2]].map(([l, t]) => [Math.max(0, Math.min(l, width - wide)), t]);
-  const costs = all.map(([l, t], at) => {
+  const costs = all.map(([l, t], index) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
     let cost = t < 0 ? ABOVE : 0;
@@ -89,7 +89,7 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
       const weight = mark.k === "d" ? 3 : mark.press ? 2 : 1;
       cost += weight * hiddenBy([l, t, r, b], [coveredBy(mark)]);
     }
-    return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
+    return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (index === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
   return { place: all[best], side: best };

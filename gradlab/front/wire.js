@@ -65,9 +65,9 @@ export function applyPanel(panel, change) {
   const { set, ...head } = change;
   if (head.marks) return withAxes(head);
   if (!panel) throw new Error("a change came for a panel of which nothing is known");
-  const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
+  const marksById = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
   const marks = head.ids
-    ? head.ids.map((/** @type {string} */ id) => known.get(id))
+    ? head.ids.map((/** @type {string} */ id) => marksById.get(id))
     : set
     ? [...panel.marks]
     : panel.marks;
@@ -91,8 +91,8 @@ function withAxes(panel) {
 /** @param {Mark} mark @param {Record<string, unknown>} fields @returns {Mark} */
 function changedMark(mark, fields) {
   if (!fields.p) return withFields(mark, fields);
-  const [kept, ...tail] = /** @type {[number, ...(number | null)[]]} */ (fields.p);
-  return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, kept).concat(tail) });
+  const [count, ...tail] = /** @type {[number, ...(number | null)[]]} */ (fields.p);
+  return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, count).concat(tail) });
 }
 
 const MOST_KNOWN = 4000; // largest number of entries in such a cache
@@ -100,14 +100,14 @@ const MOST_KNOWN = 4000; // largest number of entries in such a cache
 /**
  * Return the cached value of a key; the first time it is computed.
  * @template K, V
- * @param {{get(key: K): V | undefined, set(key: K, value: V): unknown, size?: number, clear?(): void}} known
+ * @param {{get(key: K): V | undefined, set(key: K, value: V): unknown, size?: number, clear?(): void}} cache
  * @param {K} key @param {() => V} make @returns {V}
  */
-export function remembered(known, key, make) {
-  let value = known.get(key);
+export function remembered(cache, key, make) {
+  let value = cache.get(key);
   if (value === undefined) {
-    if ((known.size ?? 0) > MOST_KNOWN) known.clear?.();
-    known.set(key, value = make());
+    if ((cache.size ?? 0) > MOST_KNOWN) cache.clear?.();
+    cache.set(key, value = make());
   }
   return value;
 }

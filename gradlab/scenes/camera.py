@@ -28,7 +28,7 @@ class Camera:
         self._flat = flat
         self.reach = 0.0  # of the picture, in units of the gradient
         self.one_batch = 0.0
-        """The usual length of one batch: the median of the newest lengths that came while none was reused."""
+        """The usual length of one batch: the median of the newest lengths without a reused batch in ``.grad``."""
         self._newest, self._left_at, self._min_growth = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}

@@ -22,7 +22,7 @@ def test_every_scene_has_a_panel() -> None:
             assert drawing.words
             assert drawing.title
             assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
-    with pytest.raises(TypeError, match=r"int.*Curve"):
+    with pytest.raises(TypeError, match=r"Curve.*got int"):
         draw(5)  # type: ignore[arg-type]
 
 
