@@ -20,7 +20,7 @@ export const MOST_IN_BEATS = 10; // updates per second up to which each call tha
 const SILENCE = 1500; // ms without an answer after which the reader gets a message
 const LOST = 8000; // ms without an answer after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach the kernel then
-const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Interrupt ends that.";
+const AT_WORK = "The kernel is busy with this loop or a cell. Kernel > Interrupt stops it.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";

@@ -63,8 +63,8 @@ export class InstrumentPage extends RecordedPage {
     const turned = Object.keys(best ?? {}).filter((key) => key !== name && best[key] !== this.chosen[key]);
     const labels = turned.map((key) => controls.find((control) => control.name === key)?.label ?? key).join(" and ");
     const note = !best
-      ? "This page does not hold that: it was recorded without it."
-      : labels && `This page holds that only with another ${labels}, which was turned too.`;
+      ? "That setting was not recorded on this page."
+      : labels && `That setting was recorded only with another ${labels}, which was changed as well.`;
     this.show(settings.indexOf(best ?? this.chosen), note);
     this.write();
   }

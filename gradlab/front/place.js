@@ -80,7 +80,9 @@ export function endLab(root) {
   const notice = addElement("div", null, "gl-gone");
   root.prepend(notice);
   const status = Object.assign(addElement("span", notice), { role: "status" });
-  status.append("The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.");
+  status.append(
+    "The kernel of this lab is gone, so only its picture remains. Run the cells above again, then this one.",
+  );
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;

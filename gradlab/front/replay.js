@@ -250,7 +250,7 @@ export class Replay extends RecordedPage {
       const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
       if (what === "statement" && now.end && (before.end || before.whole)) {
         this.screen.tell(
-          "Here the recording goes an update at a time: its first updates, and those after a turn, hold every statement.",
+          "From here on there is one frame per update. Only the first updates, and those after a switch, show each statement.",
         );
       }
     } else if (what === "reset") {
@@ -310,7 +310,7 @@ export class Replay extends RecordedPage {
     } else if (behind) {
       this.takeTurn(behind);
       this.screen.tell(`That was recorded at update ${this.track.update}: gone back to it, and turned ${name} there.`);
-    } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
+    } else this.screen.tell(`This recording has no such change of ${name}. Press Reset to start it again.`);
     this.go(this.index);
     if (this.autoplay) this.play();
   }

@@ -21,9 +21,9 @@ import traitlets
 from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
-CELL_RUNS = "A cell is running; this goes on after it."
+CELL_RUNS = "A cell is running. The lab continues when the cell has finished."
 _PAUSE_SECONDS = 1.0  # after a request to pause, until the current work is interrupted
-GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
+GOES_ON = "This is how the lab looked here. It continues in the next cell that shows it."
 Message = Mapping[str, Any]
 
 

@@ -190,7 +190,7 @@ class RunScenes:
         provenance = self.run.provenance
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
-            return f"No backward has the number {number:,} yet."
+            return f"Batch {number:,} has had no backward pass yet."
         count = len(self.run.task.batches)
         epoch, index = divmod(number - 1, count)
         times, state = provenance.times_applied(number), "It is no longer in .grad"

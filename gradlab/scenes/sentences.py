@@ -52,7 +52,7 @@ def unapplied(run: Run) -> str:
     if count <= max(run.loop.window, _USUAL_WINDOW):
         return ""
     batches = sum(last - first + 1 for first, last in run.provenance.contents().holds)
-    grad = ".grad keeps filling" if batches > 1 else ".grad comes and goes"
+    grad = ".grad keeps filling" if batches > 1 else ".grad is filled and cleared"
     return f"No step() in {count:,} batches: {grad}, and no weight moves."
 
 
@@ -96,7 +96,7 @@ def explain_oom(run: Run, error: BaseException) -> str:
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
     return (
         f"Out of memory {where}. Try smaller batches, or a smaller model. "
-        "The memory of this update is free again: turn a switch or reset, and play on."
+        "The memory of this update is free again: change a switch or press Reset, then play."
     )
 
 

@@ -94,7 +94,7 @@ def test_one_statement_and_one_update(replay: Any) -> None:
     for _ in range(3):
         press(replay, "1 update")
     press(replay, "1 statement")
-    assert "an update at a time" in replay.locator(".gl-note").inner_text()
+    assert "one frame per update" in replay.locator(".gl-note").inner_text()
     press(replay, "From zero")
     assert updates(replay) == 0
 

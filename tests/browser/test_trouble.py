@@ -150,7 +150,7 @@ def test_a_running_cell_is_reported_and_the_lab_goes_on_after_it(lab_page: Calla
     play(page)
     code = "import time; time.sleep(3.5)"
     page.page.evaluate(f"code => {{ {KERNEL}.requestExecute({{code}}); }}", code)
-    page.wait_for_text("A cell is running; this goes on after it.")
+    page.wait_for_text("A cell is running. The lab continues when the cell has finished.")
     updates = page.updates()
     page.wait_for_updates(updates + 20)
     page.wait_for("lab => !lab.innerText.includes('A cell is running')")  # the text may come a frame later

@@ -77,7 +77,7 @@ def test_a_lab_that_goes_on_below_is_in_view_there(lab_page: Callable[..., Noteb
     lab, earlier = page.lab(2), page.lab(1)
     lab.wait_until_painted()
     lab.wait_for(f"lab => ({SEEN})(lab)[0]")
-    earlier.wait_for_text("update 3[^]*It goes on in the cell")
+    earlier.wait_for_text("update 3[^]*It continues in the next cell")
     assert lab.updates() == 8
     assert earlier.button("Play").is_disabled()
     lab.button("Play").click()

@@ -98,7 +98,7 @@ def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) ->
     number = kernel.send(widget, "hello")
     notice = kernel.notice(number)
     assert number not in kernel.answers, "the request has waited for the cell without a word"
-    assert notice["busy"] == "A cell is running; this goes on after it."
+    assert notice["busy"] == "A cell is running. The lab continues when the cell has finished."
     (frame,) = notice["frames"]
     assert frame["whole"]
     kernel.send(widget, "update")

@@ -162,7 +162,7 @@ def test_a_batch_that_is_pressed_is_explained() -> None:
     assert "It has been applied 2 times, and it is still in .grad" in page.ask("press", what="batch 1").note
     page.ask("to_line", line=next(s.line for s in lab.runner.loop.program.statements if "backward" in s.label))
     assert "no step has applied it yet" in page.ask("press", what="batch 5").note
-    assert "No backward has the number 99 yet" in page.ask("press", what="batch 99").note
+    assert "Batch 99 has had no backward pass yet" in page.ask("press", what="batch 99").note
     lab.switch(zero_grad=True).run(batches)
     assert "It is no longer in .grad" in page.ask("press", what="batch 1").note
     newest = lab.runner.provenance.backwards

@@ -42,7 +42,7 @@ def test_a_loop_that_clears_but_never_steps_is_told() -> None:
     page.ask("edit", text=without_step(lab)).ask("frames", count=20, every=100, updates=1, play=1)
     while lab.runner.loop.backwards < 20:
         page.ask("frames", count=20, every=100, updates=1, play=1)
-    assert ".grad comes and goes, and no weight moves" in page.note
+    assert ".grad is filled and cleared, and no weight moves" in page.note
 
 
 @pytest.mark.parametrize("amount", [{"updates": 1}, {"updates": 50}, {"seconds": 0.03}, {}])
