@@ -54,10 +54,10 @@ SIGNALS = {
 DAILY = [
     ("launch", "Ctrl-C twice"),
     ("doctor, fork", "SIGKILL"),
-    ("site", "SIGTERM"),
-    ("two_ranks", "Ctrl-C"),
 ]
 NIGHTLY = [
+    ("site", "SIGTERM"),
+    ("two_ranks", "Ctrl-C"),
     ("launch", "SIGTERM"),
     ("doctor, fork", "SIGTERM"),
     ("doctor, spawn", "Ctrl-C twice"),

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 HERE = Path(__file__).parent
 MODULES = [path for path in (HERE.parent / "gradlab").rglob("*.py") if path.parent.name != "gradlab"]
 
@@ -52,6 +50,7 @@ def test_windows_names_are_enough_and_text_in_cp1252(tmp_path_factory: pytest.Te
     assert lines["left"] == "[] []"
 
 
+@pytest.mark.nightly
 def test_one_thread_and_one_process_are_enough(tmp_path: Path) -> None:
     lines = printed_on("tab", tmp_path, "utf-8", dict(os.environ))
     assert lines["distributed"] == "False"

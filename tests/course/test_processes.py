@@ -231,6 +231,7 @@ def test_a_folder_that_is_gone_at_the_end_is_no_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.nightly
 def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
     path = script(
         tmp_path,

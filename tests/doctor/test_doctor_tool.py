@@ -154,6 +154,7 @@ def piped(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 def test_a_pipe_whose_reader_has_gone_ends_quietly(folder: Path) -> None:
     (folder / "train.py").write_text(f"import time\ntime.sleep(0.5)\n{BYE}")  # by then the reader has gone
     done = piped("--json train.py | true")

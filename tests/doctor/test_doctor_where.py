@@ -249,7 +249,7 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd
     assert "The doctor did not watch 3 other processes." in out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(gradlab.__file__).parents[1]))  # for the ranks, which start anew
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"

@@ -107,7 +107,11 @@ MEAN: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), MEAN, ids=[text[:12] for text, _ in MEAN])
-def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, message: str) -> None:
+def test_a_text_that_does_not_train_is_told_and_harms_nothing(
+    text: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 400)
+    monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 400)
     lab = Lab("bowl", Recipe(lr=0.2)).run(3)
     page, before = Page(lab), weights(lab.runner)
     page.ask("edit", text=text)

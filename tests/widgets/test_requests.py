@@ -114,7 +114,7 @@ def test_dragged_weights_begin_a_run_from_there() -> None:
     page.ask("drag", name="weights", x=0.75, y=-0.5)
     assert weights(lab.runner) == [[0.75, -0.5]]
     assert page.shown["updates"] == 0
-    assert "where you put the weights" in page.note
+    assert "the weights that you set" in page.note
     panel = page.panels["landscape"]
     assert panel.points(panel.draggable("weights")) == [(0.75, -0.5)]
     page.play(7)

@@ -143,7 +143,7 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
 
 def _case(definition: Definition, seed: int) -> Case:
     """Return the case for a seed, made anew each time because an answer may change its arguments in place."""
-    torch.default_generator.manual_seed(seed)  # torch.manual_seed() formats a stack trace for each missing device
+    torch.random.default_generator.manual_seed(seed)  # torch.manual_seed is slow: it also prepares absent devices
     return definition.case(random.Random(seed))
 
 
