@@ -69,7 +69,7 @@ def power_text(power: float) -> str:
 def share_text(share: float) -> str:
     """Format a ratio to a sum, as a percentage or, from 10 on, as a multiple: ``84%``, ``\u221212%``, ``31 times``."""
     if not math.isfinite(share):
-        return "an unknown part"
+        return "an unknown share"
     if abs(share) < 0.005:
         return "0%"  # not "-0%"
     return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
@@ -78,7 +78,7 @@ def share_text(share: float) -> str:
 def share_of_sum(share: float) -> str:
     """Format a ratio to a sum as a phrase: ``84% of the sum``, ``31 times the sum``."""
     if math.isfinite(share) and abs(share) >= 100:
-        return "far longer than the sum"  # the sum is nearly 0, so the exact ratio is meaningless
+        return "many times the sum"  # the sum is nearly 0, so the exact ratio is meaningless
     text = share_text(share)
     return f"{text} the sum" if text.endswith("times") else f"{text} of the sum"
 

@@ -104,7 +104,7 @@ def test_the_card_that_was_asked_about_has_its_row(capfd: pytest.CaptureFixture[
         ("forecast digits --cards 4", ": cards=4 needs shard, one of 'ddp', "),
         ("forecast digits --amp int8", "argument --amp: invalid choice: 'int8'"),
         ("forecast digits --largest batch", "--largest needs a card"),
-        ("forecast bowl --checkpoint", "checkpointing needs blocks that repeat"),
+        ("forecast bowl --checkpoint", "checkpointing needs repeated blocks"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

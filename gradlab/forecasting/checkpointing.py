@@ -36,7 +36,7 @@ def checkpoint_blocks(model: nn.Module) -> None:
     blocks = repeated_blocks(model).values()
     if not blocks:
         raise ValueError(
-            f"checkpointing needs blocks that repeat, and {type(model).__name__} has none: no class of modules with "
+            f"checkpointing needs repeated blocks, and {type(model).__name__} has none: no class of modules with "
             "submodules occurs twice. Wrap parts of forward() in torch.utils.checkpoint.checkpoint"
         )
     for block in blocks:

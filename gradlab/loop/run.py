@@ -268,7 +268,7 @@ class Run:
         self.restarted_optimizers = self.engine.switch_program(program, is_edited=isinstance(loop, str))
         changes = ["your own loop"]
         if isinstance(loop, Recipe):
-            changes = loop.changes_from(self.recipe) + ["the recipe's own loop again"] * edited
+            changes = loop.changes_from(self.recipe) + ["back to the recipe's loop"] * edited
             self.recipe = loop
         self.record.mark_switch(", ".join(changes) or "the same recipe")
         self.loops.append((self.updates, loop))
@@ -357,12 +357,12 @@ class Counterfactual:
                     self._engine.run(MOST_STATEMENTS)
                     self._budget_ms -= (time.thread_time() - began) * 1000
                     if self._budget_ms < 0:
-                        self.end("going on would take more than a tenth of a processor core")
+                        self.end("continuing would take more than a tenth of a processor core")
             self._write()
         except Exception as error:  # such as out of memory or an error in the learner's model: the run continues
-            self.end(f"then it stopped with {type(error.__cause__ or error).__name__}")
+            self.end(f"it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
-            self.end("then it was interrupted")
+            self.end("it was interrupted")
             raise
 
     def end(self, why: str) -> None:

@@ -58,9 +58,9 @@ class Growth:
 
     def __repr__(self) -> str:
         if not self.first:
-            return f"Growth: not known before {_MIN_SNAPSHOTS} updates, or calls of a model, have run. {_NODES}"
-        unit, between = self.unit, self.last - self.first
-        when = f"from {unit} {self.first} to {unit} {self.last} ({'end' if unit == UPDATE else 'begin'}: {self.clock})"
+            return f"Growth: needs at least {_MIN_SNAPSHOTS} updates, or calls of a model. {_NODES}"
+        unit, between, verb = self.unit, self.last - self.first, "ends" if self.unit == UPDATE else "begins"
+        when = f"from {unit} {self.first} to {unit} {self.last} (each {unit} {verb} at {self.clock})"
         if not self.rows:
             return f"Growth: none {when}. {_NODES}"
         sites = (" in ".join(filter(None, (row.line, row.module))) for row in self.rows)

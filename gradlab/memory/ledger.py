@@ -170,9 +170,8 @@ class Ledger:
         where = " in ".join(part for part in (peak.statement, peak.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
         growth = self.growth()
-        return "\n".join(
-            [text, *([str(growth)] if growth.rows else []), *(f"  without: {gap}" for gap in _torch.missing("memory"))]
-        )
+        gaps = (f"  not available: {gap}" for gap in _torch.missing("memory"))
+        return "\n".join([text, *([str(growth)] if growth.rows else []), *gaps])
 
     @property
     def _totals(self) -> CategoryTotals:

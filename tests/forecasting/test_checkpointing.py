@@ -86,5 +86,5 @@ def test_blocks_are_the_repeated_modules_that_hold_the_most() -> None:
 
 def test_a_model_without_blocks_is_refused() -> None:
     for model in (nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))):
-        with pytest.raises(ValueError, match=f"blocks that repeat, and {type(model).__name__} has none"):
+        with pytest.raises(ValueError, match=f"repeated blocks, and {type(model).__name__} has none"):
             checkpoint_blocks(model)

@@ -103,7 +103,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (NET, {"batch": sample(), "loss_fn": 3}, "loss_fn must be a function"),
     (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that requires grad"),
     (NET, {"batch": (torch.rand(0, 4), torch.rand(0, 4))}, "at least one row"),
-    (NET, {"batch": sample(), "checkpoint": True}, "^checkpointing needs blocks that repeat, and Net has none"),
+    (NET, {"batch": sample(), "checkpoint": True}, "^checkpointing needs repeated blocks, and Net has none"),
 ]
 
 

@@ -250,8 +250,7 @@ def test_a_bad_argument_is_named(arguments: dict[str, Any], message: str) -> Non
 
 def test_what_this_pytorch_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger()
-    assert "without" not in repr(ledger)
+    assert "not available" not in repr(ledger)
     monkeypatch.delattr(torch._C, "_current_autograd_node")
-    assert repr(ledger).endswith(
-        "without: memory in backward is not counted by module (this PyTorch has no torch._C._current_autograd_node)"
-    )
+    lost = "memory in backward is not counted by module"
+    assert repr(ledger).endswith(f"not available: {lost} (this PyTorch has no torch._C._current_autograd_node)")

@@ -197,7 +197,7 @@ def test_it_waits_for_three_updates_and_forgets() -> None:
     loop = Loop()
     ledger = loop.train(keep_batch, updates=2)
     assert ledger.growth().rows == ()
-    assert "before 3 updates" in str(ledger.growth())
+    assert "at least 3 updates" in str(ledger.growth())
     assert loop.train(keep_batch, updates=3).growth().last == 3
     again = loop.train(keep_batch, updates=5)
     again.forget()
