@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -15,6 +16,9 @@ from hypothesis import settings
 # One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests start hundreds of processes; without bytecode files each would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 settings.register_profile("untimed", deadline=None)  # how long an example takes depends on the machine
 settings.load_profile("untimed")
 
@@ -42,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
         Finalize(None, shutil.rmtree, [folder], {"ignore_errors": True}, exitpriority=-200)
     if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args.append("notebooks")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Start two workers or one for each core, and one more for the browser."""
+    return max(2, os.cpu_count() or 2) + bool(config.getoption("--all"))
 
 
 @pytest.hookimpl(optionalhook=True)

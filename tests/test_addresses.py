@@ -36,6 +36,7 @@ def foreign(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_address_is_ours_or_a_cited_source_s() -> None:
     likely = {name: text for name, text in tree() if re.search("(?i)git|codeberg|bitbucket|huggingface|hf.co", text)}
     assert {name: addresses for name, text in likely.items() if (addresses := foreign(text))} == {}

@@ -52,6 +52,7 @@ def test_an_import_loads_no_more_than_it_needs() -> None:
     assert drawing.isdisjoint({"torch", "ipywidgets", "IPython"})
 
 
+@pytest.mark.slow
 def test_the_core_brings_torch_but_no_pictures() -> None:
     (loaded,) = loaded_after(CORE)
     assert "torch" in loaded

@@ -44,6 +44,7 @@ def test_it_fits_or_it_does_not(capfd: pytest.CaptureFixture[str]) -> None:
     assert forecast("digits").table() in out
 
 
+@pytest.mark.slow
 def test_every_option_reaches_the_recipe(capfd: pytest.CaptureFixture[str]) -> None:
     options = "--batch 16 --window 2 --amp bf16 --optimizer adamw --clip 1 --no-zero-grad --no-set-to-none --checkpoint"
     recipe = Recipe(zero_grad=False, set_to_none=False, accumulate=2, amp="bf16", clip=1.0, optimizer="adamw")
@@ -56,12 +57,14 @@ def test_every_option_reaches_the_recipe(capfd: pytest.CaptureFixture[str]) -> N
     assert with_none not in out
 
 
+@pytest.mark.slow
 def test_a_size_with_a_context(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capfd, *["forecast", "gpt2-1.5b", "--context", "128", "--amp", "bf16", "--on", "L4"])
     assert code == 0
     assert "gpt2-1.5b, batch 1, context 128, sgd, AMP bf16, window 1\n1,557,611,200 parameters" in out
 
 
+@pytest.mark.slow
 def test_the_largest_batch_is_the_last_with_exit_code_0(capfd: pytest.CaptureFixture[str]) -> None:
     most = forecast("digits", batch=64, device="cuda").largest("batch", on="670MB")
     _, out, _ = run(capfd, *["forecast", "digits", "--on", "670MB", "--largest", "batch"])
@@ -70,6 +73,7 @@ def test_the_largest_batch_is_the_last_with_exit_code_0(capfd: pytest.CaptureFix
     assert codes == [0, 1]
 
 
+@pytest.mark.slow
 def test_what_stands_beside_the_recipe_reaches_the_forecast(capfd: pytest.CaptureFixture[str]) -> None:
     options = "--dtype bf16 --optimizer-as adamw-8bit --shard zero2 --cards 4"
     _, out, _ = run(capfd, "forecast", "text", "--on", "T4", *options.split())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 NOT_NEEDED = (
     "torch._dynamo",
     "sympy",
@@ -25,6 +27,7 @@ print(*(name for name in {NOT_NEEDED} if name in sys.modules))
 """
 
 
+@pytest.mark.slow
 def test_the_first_picture_needs_neither_compiler_nor_pyplot() -> None:
     result = subprocess.run([sys.executable, "-c", FIRST_LAB], capture_output=True, text=True, check=True, timeout=300)
     assert result.stdout.split() == []

@@ -42,6 +42,7 @@ def written(kind: str, folder: Path) -> str:
     return target.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["replay.html", "instrument.html", "instrument.svg", "lab.svg", "sheet.html"])
 def test_a_file_loads_nothing_from_elsewhere(kind: str, tmp_path: Path) -> None:
     page = written(kind, tmp_path)

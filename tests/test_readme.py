@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_examples_run_as_they_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = "\n".join(re.findall(r"```python\n(.*?)```", README, re.S))  # the second continues the first
     (tmp_path / "train.py").write_text(example, encoding="utf-8")

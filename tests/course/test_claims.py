@@ -154,6 +154,7 @@ def test_markdown_and_json_say_the_same() -> None:
     assert data["claims"][1]["beyond"] == {"far away": False}
 
 
+@pytest.mark.slow
 def test_the_others_are_judged_by_what_pytorch_does(others: ClaimLog) -> None:
     kinds: dict[str, list[str]] = {}
     for verdict in others:
@@ -163,6 +164,7 @@ def test_the_others_are_judged_by_what_pytorch_does(others: ClaimLog) -> None:
     assert len(others.missing) == 15
 
 
+@pytest.mark.slow
 def test_each_subject_says_which_claims_it_tries() -> None:
     for subject in experiments.SUBJECTS:
         assert re.findall(r"\b[A-D]\d+\b", subject.__doc__ or "") == sorted(
@@ -170,6 +172,7 @@ def test_each_subject_says_which_claims_it_tries() -> None:
         )
 
 
+@pytest.mark.slow
 def test_no_fact_is_a_double_negative(others: ClaimLog) -> None:
     for verdict in others:
         for name, fact in (*verdict.inside.items(), *verdict.beyond.items()):
@@ -197,6 +200,7 @@ def replacing(backward: Callable[..., None]) -> Callable[..., None]:
     return replace
 
 
+@pytest.mark.slow
 def test_if_backward_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "backward", replacing(Tensor.backward))
     log = ClaimLog()
@@ -204,6 +208,7 @@ def test_if_backward_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {log[code].verdict for code in ("A3", "A5", "B2", "C8", "D4", "D5")} == {"does not hold"}
 
 
+@pytest.mark.slow
 def test_with_the_default_of_old(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (torch.optim.Optimizer, nn.Module):
 

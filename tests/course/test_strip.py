@@ -35,6 +35,7 @@ def test_each_explains_more_than_the_one_before(number: str) -> None:
     assert explained == [True, number != "00", True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_all_words_have_room(number: str) -> None:
     """The painter leaves out a text that has none; a path in the SVG has what it writes as a comment."""

@@ -144,7 +144,7 @@ def fixed(path: Path, finding: Finding, folder: Path) -> Path:
     return folder / path.name
 
 
-@pytest.mark.parametrize("path", every(4, BAD), ids=name)
+@pytest.mark.parametrize("path", every(8, BAD), ids=name)
 def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_path):
     code, line = marked(path)
     assert header(path, "expect") == code == path.parent.name
@@ -177,7 +177,7 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_p
         assert stays or (ended is None and set(after.codes) <= set(report.codes)), after.text
 
 
-@pytest.mark.parametrize("path", every(4, GOOD), ids=name)
+@pytest.mark.parametrize("path", every(8, GOOD), ids=name)
 def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None

@@ -13,6 +13,7 @@ from labels_apart import check_labels, painted, texts_of
 from made_scenes import DEGENERATE, USUAL, curve, random_arrows, random_scene
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
+from sampling import every
 
 from gradlab import Recipe
 from gradlab.drawing import (
@@ -36,13 +37,14 @@ SIZES = [(260, 200), (465, 260), (640, 340), (930, 260)]
 SCENES = [*USUAL, *DEGENERATE, *map(random_scene, range(2000 if os.environ.get("GRADLAB_NIGHTLY") else 60))]
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: type(scene).__name__)
+@pytest.mark.parametrize("scene", every(4, SCENES), ids=lambda scene: type(scene).__name__)
 def test_no_words_overprint_others_or_leave_the_panel(scene: Any) -> None:
     drawing = draw(scene)
     for size in SIZES[:: 1 if scene in USUAL else 2]:
         check_labels(drawing, *size)
 
 
+@pytest.mark.slow
 def test_nor_in_a_comparison_or_below_an_axis() -> None:
     for count in range(8):
         names = ["zero_grad", "none", "a recipe with a name that is far too long for its place", "d", "e", "f", "g"]
@@ -67,6 +69,7 @@ def test_nor_in_a_comparison_or_below_an_axis() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_names_of_arrows_lie_on_no_arrow_and_within_the_axes(seed: int) -> None:
     scene = random_arrows(random.Random(seed))

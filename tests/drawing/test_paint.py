@@ -173,6 +173,7 @@ def test_several_panels_stand_in_rows() -> None:
         in_rows([], 0, (9, 9))
 
 
+@pytest.mark.slow
 def test_a_png_has_the_frequent_colours_exactly_and_is_small() -> None:
     sheet = in_rows([draw(scene) for scene in USUAL], 3, (465, 260))
     png = to_png(sheet)
@@ -183,11 +184,13 @@ def test_a_png_has_the_frequent_colours_exactly_and_is_small() -> None:
     assert (pixels == 255).all(axis=2).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_degenerate_scenes_are_painted_without_a_warning() -> None:
     for density in (0.5, 1.0):
         assert to_png(in_rows([draw(scene) for scene in DEGENERATE], 6, (260, 200)), density)
 
 
+@pytest.mark.slow
 def test_the_learners_own_settings_change_nothing() -> None:
     sheet = in_rows([draw(scene) for scene in USUAL[:4]], 2, (400, 260))
     plain, text = to_png(sheet), to_svg(sheet)

@@ -86,6 +86,7 @@ def check_mark(sent: dict[str, Any], mark: Mark, drawing: Drawing) -> None:
             assert sent.get(name, "ink") == getattr(mark, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({type(scene).__name__ for scene in USUAL}))
 def test_panels_arrive_as_they_were_sent(kind: str) -> None:
     chance = random.Random(kind)

@@ -113,6 +113,7 @@ def test_an_update_in_another_thread_is_what_it_is_alone(device: str, elsewhere:
     training.assert_as_alone()
 
 
+@pytest.mark.slow
 def test_a_thread_that_trains_all_the_time_gets_no_error() -> None:
     training, begun, stop = Training(), threading.Event(), threading.Event()
 

@@ -68,6 +68,7 @@ def test_a_need_is_what_pytorch_tells_and_the_context() -> None:
         assert Need(room).total <= usable < Need(room + 1).total
 
 
+@pytest.mark.slow
 def test_cards_need_no_torch_and_forecast_is_a_function() -> None:
     program = """
 import sys, types, gradlab.__main__

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from sampling import every
 from torch import Tensor, nn
 
 from gradlab import Recipe
@@ -38,7 +39,7 @@ class Reader(nn.Module):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("kind", every(3, ["LSTM", "GRU", "RNN"]))
 def test_recurrent_layers_on_a_cpu_are_what_a_ledger_counts(kind: str, options: dict[str, Any], amp: str) -> None:
     model, recipe = Reader(kind, **options), Recipe(amp=amp, optimizer="adam")
     batch = torch.rand(7, 9, 12), torch.rand(7, 3)

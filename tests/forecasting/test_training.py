@@ -48,6 +48,7 @@ def test_an_argument_does_what_the_same_text_does(name: str) -> None:
     assert_equal(simulate(as_workload(net(), pair(), None, F.mse_loss), training), ledger)
 
 
+@pytest.mark.slow
 def test_eight_bit_states_take_what_was_published() -> None:
     """bitsandbytes: two bytes and 2 x 4 / 256 an element; eight bytes for tensors below 4,096 elements."""
     small = forecast(net(), ADAMW, batch=pair(), optimizer="adamw-8bit")

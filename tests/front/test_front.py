@@ -93,6 +93,7 @@ def panels() -> Iterator[dict[str, Any]]:
         yield from ({**panel.head, "ids": panel.ids, "marks": panel.marks} for panel in page.panels.values())
 
 
+@pytest.mark.slow
 def test_panels_have_room_for_their_texts_at_all_sizes() -> None:
     """No text is cut or on another, ticks and points are where their numbers are, in narrow and in wide letters."""
     sent = "\n".join(json.dumps(panel, allow_nan=False) for panel in panels())

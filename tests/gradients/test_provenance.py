@@ -429,6 +429,7 @@ def test_any_order_of_operations_agrees_with_the_pencil_book(operations: list[st
     b.book.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [False, True])
 def test_a_long_run_keeps_a_bounded_book(gap: bool) -> None:
     bench = Bench()
@@ -472,6 +473,7 @@ def test_watching_again_does_not_stack_hooks(bench: Bench) -> None:
     assert len(bench.optimizer._optimizer_step_pre_hooks) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [False, True])
 def test_model_and_provenance_are_freed_when_dropped(closed: bool) -> None:
     bench, other = Bench(), Bench()

@@ -37,6 +37,7 @@ def crossings(values: list[float]) -> list[float]:
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lr", "curvature"), PAIRS)
 def test_the_half_period_and_the_amplitude_are_as_predicted(lr: float, curvature: float) -> None:
     predicted = math.pi / math.acos(1 - lr * curvature / 2)

@@ -33,6 +33,7 @@ def test_a_limit_stops_an_update_and_the_next_call_goes_on(amount: dict[str, flo
     assert same(run, other)
 
 
+@pytest.mark.slow
 def test_a_loop_that_never_steps_is_given_up_for_another() -> None:
     run, other = Run(tasks.bowl()), Run(tasks.bowl())
     for each in (run, other):

@@ -405,6 +405,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_loop_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 1000)

@@ -72,6 +72,7 @@ def means(losses: list[Tensor], batches: int, window: int) -> list[float]:
     return [sum(float(loss) / len(each) for loss in each) for each in windows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "name", "after"), each_switched([*EACH_TASK], [0, 1, 4, 9]))
 def test_it_is_the_loop_that_was_never_switched(pair: tuple[Recipe, Recipe], name: str, after: int) -> None:
     first, second = pair

@@ -51,6 +51,7 @@ def by_method(model: Small, backend: Backend) -> nn.Module:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Using `torch.compile")  # where there are hooks on all modules
 @pytest.mark.parametrize("called_before", [False, True])
 @pytest.mark.parametrize("make", [by_module, by_method])

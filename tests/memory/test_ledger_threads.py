@@ -89,6 +89,7 @@ def counts(updates: int = 30) -> Any:
     return ledger.peak, ledger.at_peak, ledger.by_category, ledger.timeline
 
 
+@pytest.mark.slow
 def test_another_model_in_another_thread_is_not_counted() -> None:
     alone, other = counts(), Loop(512)
 
@@ -110,6 +111,7 @@ def a_ledger_that_counts(loop: Loop) -> None:
         loop.update()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("use", "updates"), [(a_ledger, 250), (a_ledger_that_counts, 150)])
 def test_training_beside_ledgers_that_come_and_go(use: Callable[[Loop], None], updates: int) -> None:
     plain, alone, other = Loop(), Loop(), Loop()

@@ -132,6 +132,7 @@ def count(kind: type) -> int:
     return sum(type(thing) is kind for thing in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_800_updates_leave_no_more_behind_than_20() -> None:
     model, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

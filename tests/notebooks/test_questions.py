@@ -90,6 +90,7 @@ def test_no_notebook_holds_an_answer_in_clear(path: Path) -> None:
     assert not any("answer=" in source for source in sources(path) if "predict(" in source)
 
 
+@pytest.mark.slow
 @EACH
 def test_no_page_made_of_a_notebook_holds_an_answer_in_clear(path: Path) -> None:
     """The outputs are those that running the notebook now would store."""

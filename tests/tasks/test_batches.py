@@ -101,6 +101,7 @@ def test_nested_x_of_a_module_is_quoted_as_it_ran(x: Any) -> None:
         forecast(Broken(), batch=(x, tensors(1)[0]))
 
 
+@pytest.mark.slow
 @KIND
 def test_the_lab_its_pictures_and_the_doctor_take_them(kind: str, tmp_path: Path) -> None:
     task = make_task(kind)

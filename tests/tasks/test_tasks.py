@@ -66,6 +66,7 @@ def assert_learns(task: Task) -> None:
     assert mean(losses[-n:]) < 0.95 * mean(losses[:n])
 
 
+@pytest.mark.slow
 @EACH
 def test_loss_falls_at_the_tasks_own_rate(task: Task) -> None:
     assert_learns(task)

@@ -68,6 +68,7 @@ def frame_bytes(page: Page, count: int) -> list[int]:
 LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 5_000  # updates
 
 
+@pytest.mark.slow
 def test_frames_do_not_grow_with_the_number_of_updates() -> None:
     lab = Lab("bowl", Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
     lab.runner.advance(updates=1000)

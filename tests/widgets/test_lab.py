@@ -98,6 +98,7 @@ def test_fp16_brings_the_scaler_panel_and_takes_it_away() -> None:
     assert list(page.turn("amp", "off").play(1).panels) == ["loss", "gradient", "picture", "memory"]
 
 
+@pytest.mark.slow
 def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     lab = Lab("line").run(2)
     assert lab.save(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
@@ -150,6 +151,7 @@ def test_after_a_pause_every_panel_is_up_to_date() -> None:
     assert "40" in page.state
 
 
+@pytest.mark.slow
 def test_it_plays_on_its_own_where_it_is_shown_first() -> None:
     def asked_to_play(lab: Lab) -> bool:
         (frame,) = lab.handle({"do": "hello", "n": 1, "client": "page"})["frames"]

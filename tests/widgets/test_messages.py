@@ -84,6 +84,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", SHOWN, ids=["lab", "instrument"])
 def test_each_request_has_one_answer_that_colab_carries(browser: Browser, cell: str) -> None:
     messages = browser.answers(browser.client.execute(cell))

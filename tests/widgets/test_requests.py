@@ -248,6 +248,7 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8 if os.environ.get("GRADLAB_NIGHTLY") else 1))
 def test_random_requests_never_raise(seed: int) -> None:
     chance = random.Random(seed)

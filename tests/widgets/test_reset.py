@@ -60,6 +60,7 @@ CELLS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 def test_reset_goes_back_to_where_the_cell_left_off(cell: str) -> None:
     lab = CELLS[cell]()

@@ -68,6 +68,7 @@ def test_every_row_is_full_and_nothing_covers_another(lab: Lab) -> None:
         assert beside or item.top + item.height <= other.top or other.top + other.height <= item.top
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one panel", "all switches"])
 def test_it_is_as_wide_as_a_lab_and_its_png_tells_so(name: str) -> None:
     data, more = LABS[name]()._repr_mimebundle_()

@@ -45,6 +45,7 @@ def test_a_loop_that_clears_but_never_steps_is_told() -> None:
     assert ".grad is filled and cleared, and no weight moves" in page.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amount", [{"updates": 1}, {"updates": 50}, {"seconds": 0.03}, {}])
 def test_no_speed_ends_in_an_error_or_runs_on_and_on(amount: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 400)
@@ -61,6 +62,7 @@ def test_no_speed_ends_in_an_error_or_runs_on_and_on(amount: dict[str, float], m
     assert "No step() in" in page.note
 
 
+@pytest.mark.slow
 def test_a_step_every_hundred_batches_ends_the_words() -> None:
     lab = Lab("bowl", Recipe(zero_grad=False), panels=PANELS)
     page = Page(lab)

@@ -88,6 +88,7 @@ def reads(*args: Any) -> None:
     json.loads("{")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [reads, lambda *args: reads(), functools.partial(reads, 1), torch.no_grad()(reads)])
 def test_the_line_of_the_cell_that_raises_is_told(answer: Callable[..., None]) -> None:
     remark = exercise("windows_of_four").check(answer).remark
@@ -119,6 +120,7 @@ def seeds(*args: Any) -> None:
     np.random.seed(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rude", [grad_mode_off, autocast_left_on, inference_left_on, seeds])
 def test_the_kernel_is_as_before(rude: Callable[..., None]) -> None:
     def state() -> list[Any]:
@@ -153,6 +155,7 @@ def train(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
         optimizer.step()
 
 
+@pytest.mark.slow
 def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
     with ThreadPoolExecutor(2) as threads:
         verdicts = list(threads.map(lambda _: exercise("windows_of_four").check(train), range(2)))

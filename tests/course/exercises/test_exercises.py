@@ -25,7 +25,7 @@ TIMES = 3 if os.environ.get("GRADLAB_NIGHTLY") else 1  # each is ten random case
 SLOW = ("evaluate", "largest_batch")
 TO_WRITE = [name for name, it in exercise_texts().items() if not isinstance(it.definition, Mending)]
 QUICK_FIRST = sorted(TO_WRITE, key=SLOW.__contains__)
-EACH = pytest.mark.parametrize("name", every(5, QUICK_FIRST))
+EACH = pytest.mark.parametrize("name", every(9, QUICK_FIRST))
 
 
 def code_of(notebook: str) -> list[str]:
@@ -77,6 +77,7 @@ TROUBLE = [(leaves, "SystemExit"), (dives, "RecursionError"), (wrong_arguments, 
 VALUES = [3, float("nan"), True, torch.ones(2, 2, requires_grad=True), "text", [None], {"a": 1}, object(), int]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TO_WRITE[::4])
 def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     """Two of the troubles and three of the values in each exercise; neighbours have others."""
@@ -95,6 +96,7 @@ def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     assert it.check(lambda value=3: value).state in ("not yet", "not attempted")
 
 
+@pytest.mark.slow
 def test_a_ball_that_stops_is_told_its_optimizer() -> None:
     plain, friction = (exercise("stopped").check(answer) for answer in RIGHT["stopped"])
     assert "plain SGD" in plain.remark

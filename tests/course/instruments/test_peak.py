@@ -68,6 +68,7 @@ def plain_peak(settings: PeakSettings) -> int:
     return highest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_peak_is_that_of_a_plain_loop(case: dict[str, Any]) -> None:
     settings = PeakSettings(**case)
