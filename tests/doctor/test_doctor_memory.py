@@ -86,7 +86,7 @@ def steps_that_fail() -> Iterator[None]:
         (only_called, 800),
         pytest.param(edited_by_hand, 300, marks=pytest.mark.nightly),
         pytest.param(a_new_optimizer_each_time, 400, marks=pytest.mark.nightly),
-        (a_new_model_each_time, 600),
+        (a_new_model_each_time, 1_000),
         pytest.param(steps_that_fail, 2_000, marks=pytest.mark.nightly),
     ],
 )

@@ -230,7 +230,7 @@ def test_an_earlier_view_stays_as_its_text_speaks_of_it(kernel: Kernel) -> None:
     second = kernel.widget("lab.run(updates=10); lab.switch(zero_grad=False); display(lab)")
     (frame,) = kernel.ask(first, "hello")["frames"]
     assert (frame["whole"], frame["frozen"], frame["updates"], frame["values"]["zero_grad"]) == (True, True, 7, True)
-    assert "goes on" in frame["note"]
+    assert "continues in the next cell" in frame["note"]
     assert kernel.ask(first, "update")["frames"][-1]["updates"] == 7
     assert kernel.ask(second, "update")["frames"][-1]["updates"] == 18
     third = kernel.widget("display(lab)")

@@ -49,7 +49,15 @@ def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
 
 def nodes_at(site: Site) -> list[ast.AST]:
     """Return the nodes that begin at a line."""
-    return [node for node in ast.walk(syntax_tree(site[0])) if getattr(node, "lineno", 0) == site[1]]
+    return list(_nodes_by_line(syntax_tree(site[0])).get(site[1], ()))
+
+
+@lru_cache(maxsize=64)
+def _nodes_by_line(tree: ast.Module) -> dict[int, list[ast.AST]]:
+    nodes: dict[int, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        nodes.setdefault(getattr(node, "lineno", 0), []).append(node)
+    return nodes
 
 
 def node_place(file: str, node: ast.AST) -> Cause:
@@ -79,8 +87,12 @@ def holds(node: ast.AST, line: int) -> bool:
 def scopes_around(site: Site) -> list[Scope]:
     """Return the functions around a line, the innermost first, and then the whole file."""
     tree = syntax_tree(site[0]) if site[1] else _NOTHING
-    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and holds(node, site[1])]
-    return [*sorted(functions, key=lambda function: -function.lineno), tree]
+    return [*sorted((each for each in _functions(tree) if holds(each, site[1])), key=lambda each: -each.lineno), tree]
+
+
+@lru_cache(maxsize=64)
+def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
 
 
 def function_around(site: Site) -> Scope:
@@ -98,8 +110,14 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statement], ...]) -> list[_Statement]:
     """Return the statements of some kinds around a line, in the same function, the innermost first."""
-    statements = [x for x in own_nodes(function_around(site)) if isinstance(x, kinds) and holds(x, site[1])]
+    own = _own_statements(function_around(site))
+    statements = [statement for statement in own if isinstance(statement, kinds) and holds(statement, site[1])]
     return sorted(statements, key=lambda node: (-node.lineno, -node.col_offset))
+
+
+@lru_cache(maxsize=256)
+def _own_statements(scope: Scope) -> list[ast.stmt]:
+    return [node for node in own_nodes(scope) if isinstance(node, ast.stmt)]
 
 
 def loop_around(site: Site) -> ast.stmt | None:
