@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from .driving import Jupyter, Notebook, browsing, chromium, serving
+
+LABS = """() => [...document.querySelectorAll('.gradlab')].map((lab) =>
+  [lab.className, JSON.stringify(lab.dataset), lab.ariaBusy, lab.innerText.replaceAll('\\n', ' | ')].join('; '))"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,11 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the end of JupyterLab's log to the report of a failed test, for instance the death of a kernel."""
+    """Add the labs of the page and the end of JupyterLab's log to the report of a failed test."""
     report = yield
-    jupyter = getattr(item, "funcargs", {}).get("jupyter")
-    if report.failed and jupyter is not None:
-        report.sections.append(("JupyterLab", "\n".join(jupyter.log.read_text().splitlines()[-40:])))
+    fixtures = getattr(item, "funcargs", {})
+    if report.failed and "notebook" in fixtures:
+        with suppress(Exception):  # the page may be gone
+            report.sections.append(("Labs", "\n".join(fixtures["notebook"].page.evaluate(LABS))))
+    if report.failed and "jupyter" in fixtures:
+        report.sections.append(("JupyterLab", "\n".join(fixtures["jupyter"].log.read_text().splitlines()[-40:])))
     return report
 
 
