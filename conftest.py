@@ -1,4 +1,4 @@
-"""Selection and order of tests: ``pytest`` runs those done within minutes, ``pytest --all`` all of them."""
+"""Selection and order of tests: ``pytest`` runs those done within a minute, ``pytest --all`` all of them."""
 
 from __future__ import annotations
 
