@@ -25,12 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the labs of the page and the end of JupyterLab's log to the report of a failed test."""
+    """Add the labs of the page, its errors and the end of JupyterLab's log to the report of a failed test."""
     report = yield
     fixtures = getattr(item, "funcargs", {})
     if report.failed and "notebook" in fixtures:
         with suppress(Exception):  # the page may be gone
             report.sections.append(("Labs", "\n".join(fixtures["notebook"].page.evaluate(LABS))))
+            report.sections.append(("Errors of the page", "\n".join(fixtures["notebook"].problems())))
     if report.failed and "jupyter" in fixtures:
         report.sections.append(("JupyterLab", "\n".join(fixtures["jupyter"].log.read_text().splitlines()[-40:])))
     return report
