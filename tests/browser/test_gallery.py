@@ -161,7 +161,7 @@ def test_it_fits_and_nothing_covers_anything(gallery: Notebook, width: int) -> N
         assert min(box[1] - box[0] for box in panels) >= (255 if width == 390 else 275), lab
 
 
-@pytest.mark.parametrize("lab", [*LABS[:1], FORECAST])
+@pytest.mark.parametrize("lab", [*LABS[:1], pytest.param(FORECAST, marks=pytest.mark.nightly)])
 def test_a_small_laptop_shows_all_of_a_lab(lab_page: Callable[..., Notebook], lab: str) -> None:
     page = lab_page(f"{START}\n{lab}")  # 1366 x 768
     page.side_bar(True)

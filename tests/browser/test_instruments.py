@@ -196,6 +196,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     page.wait_for_text(re.escape(f"lr × curvature = {final:g}:"))
 
 
+@pytest.mark.nightly
 def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[str], Path]) -> None:
     with page_of(notebook, saved("swing")) as page:
         state = page.locator(".gl-state")
