@@ -143,7 +143,8 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
 
 def _case(definition: Definition, seed: int) -> Case:
     """Return the case for a seed, made anew each time because an answer may change its arguments in place."""
-    torch.random.default_generator.manual_seed(seed)  # torch.manual_seed is slow: it also prepares absent devices
+    # torch.manual_seed(seed) is slow because it also seeds absent devices.
+    torch.random.default_generator.manual_seed(seed)  # type: ignore[attr-defined]  # not in its __all__
     return definition.case(random.Random(seed))
 
 

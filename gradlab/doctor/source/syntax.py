@@ -110,9 +110,9 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statement], ...]) -> list[_Statement]:
     """Return the statements of some kinds around a line, in the same function, the innermost first."""
-    own = _own_statements(function_around(site))
-    statements = [statement for statement in own if isinstance(statement, kinds) and holds(statement, site[1])]
-    return sorted(statements, key=lambda node: (-node.lineno, -node.col_offset))
+    statements = _own_statements(function_around(site))
+    around = [node for node in statements if isinstance(node, kinds) and holds(node, site[1])]
+    return sorted(around, key=lambda node: (-node.lineno, -node.col_offset))
 
 
 @lru_cache(maxsize=256)
