@@ -228,7 +228,7 @@ def number_to_keep(elements: int, element_size: int = 4) -> int:
 
 class _Change(NamedTuple):
     upto: int  # number of the newest backward pass when .grad was compared
-    norms: list[Tensor]  # 1-norm of each .grad then, followed by the 1-norm of each .grad right after that pass
+    norms: list[Tensor]  # 1-norm of each .grad then and of each .grad right after that pass, then their 2-norms
 
 
 class KeptContributions:
@@ -313,16 +313,19 @@ class KeptContributions:
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
         before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
-        norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
-        return _Change(newest, list(norms))
+        vectors = [*grads.split(self._sizes), *before.split(self._sizes)]
+        return _Change(newest, [norm for order in (1, 2) for norm in _torch.foreach_norm(vectors, order)])
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
         """Return the factors on each contribution by parameter, 0 if it is not in ``.grad``; [] if all are 1."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
-        norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, -1)
-        ratios = (norms[:, 0] / norms[:, 1]).tolist()
-        # Without scaling, a ratio is 1 up to rounding; it is NaN or infinite if there was nothing to scale.
-        ratios = [[r if abs(r - 1) > _ROUNDING_OF_RATIO and r < math.inf else 1.0 for r in row] for row in ratios]
+        norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, 2, -1)
+        scaled, also = (norms[:, :, 0] / norms[:, :, 1]).unbind(1)
+        # Other changes than scaling, as adding noise, change the two norms differently. A ratio is NaN or infinite if
+        # there was nothing to scale; without scaling, it is 1 up to rounding.
+        is_scaling = (scaled - also).abs() <= max(1e-3, 8 * torch.finfo(norms.dtype).eps) * scaled
+        scaled = scaled.where(is_scaling & ((scaled - 1).abs() > _ROUNDING_OF_RATIO) & scaled.isfinite(), 1.0)
+        ratios = scaled.tolist()
         if set(chain.from_iterable(ratios)) == {1.0} and all(spans == inside[0] for spans in inside):
             return []
         products = torch.tensor(ratios, dtype=torch.double).flip(0).cumprod(0).flip(0).tolist()

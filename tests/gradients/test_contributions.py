@@ -186,8 +186,9 @@ def test_what_is_clipped_is_scaled_with_all_before_it(model: nn.Linear, book: Pr
 def test_what_somebody_writes_into_grad_is_told_apart(model: nn.Linear, book: Provenance) -> None:
     add(model, 1, 0)
     model.weight.grad += torch.tensor([[0.0, 1.0]])
-    spans = [part.batches for part in measured(book).parts]
-    assert spans == [None, (1, 1)]
+    assert spans_and_vectors(book) == [(None, [0.0, 1.0]), ((1, 1), [1.0, 0.0])]
+    add(model, 3, -4)
+    assert spans_and_vectors(book) == [(None, [0.0, 1.0]), ((1, 1), [1.0, 0.0]), ((2, 2), [3.0, -4.0])]
 
 
 def test_what_is_older_than_the_kept_ones_is_one_part(model: nn.Linear, book: Provenance) -> None:
