@@ -1,4 +1,4 @@
-"""Tools for the series' notebooks: exercises, claims, the cheat sheet, processes, figures and instruments."""
+"""Tools for the notebooks of the series, such as exercises, figures, instruments and the cheat sheet."""
 
 from __future__ import annotations
 

@@ -24,24 +24,24 @@ _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
-_SLICES = r"for start in .*\n +window = .*"  # matches slices of a list, which a DataLoader does not have
+_SLICES = r"for start in .*\n +window = .*"  # matches the slicing of a list; a DataLoader cannot be sliced
 
 
 class LoopChange(NamedTuple):
-    """New code for the loop: ``lines`` is "10-11" or "12" to replace lines, or "<7" to insert before line 7."""
+    """New code for the loop; ``lines`` is "10-11" or "12" to replace these lines, or "<7" to insert before line 7."""
 
     lines: str
     code: str
 
     @property
     def replaced(self) -> slice:
-        """The slice of the replaced lines, counted from 0; empty for an insertion."""
+        """The slice of the loop's lines to replace, which is empty for an insertion."""
         first, _, last = self.lines.lstrip("<").partition("-")
         return slice(int(first) - 1, int(first) - 1 if "<" in self.lines else int(last or first))
 
     @property
     def where(self) -> str:
-        """``lines`` as the page shows them, such as ``before 7``."""
+        """``lines`` as the page shows it, such as ``before 7``."""
         return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
@@ -54,7 +54,7 @@ class LoopVariant(NamedTuple):
 
 
 class Pitfall(NamedTuple):
-    """A symptom, its cause, the line that fixes it, and the notebook and section that show it."""
+    """A symptom, its cause, the fix, and the notebook and section that show it."""
 
     symptom: str
     cause: str
@@ -65,7 +65,7 @@ class Pitfall(NamedTuple):
 
 @dataclass(frozen=True)
 class CheatSheet:
-    """The cheat sheet: a notebook shows it, and ``save`` writes a file that prints on one sheet of A4 or Letter."""
+    """The cheat sheet, which a notebook shows and ``save`` writes to a file that fits on one sheet of A4 or Letter."""
 
     loop: str
     """The source of the loop."""
@@ -74,13 +74,13 @@ class CheatSheet:
     order: Mapping[str, Sequence[str]]
     """The calls of an update in order, by the part of the update, such as ``"each micro-batch"``."""
     margins: Mapping[str, LoopVariant]
-    """The variants: ``"windows"``, which every loop needs, and ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
+    """The variants by name: ``"windows"`` (which every loop needs), ``"bf16"``, ``"fp16"``, ``"tokens"``, ``"ddp"``."""
     sizes: Mapping[str, Any]
     """The table of bytes, with its ``title``, ``says``, ``columns`` and ``rows``."""
     pitfalls: Sequence[Pitfall]
 
     def program(self, margin: str = "") -> str:
-        """Return the source of the loop with the changes of ``"windows"`` and, if given, of the variant ``margin``."""
+        """Return the source of the loop with the changes of ``"windows"`` and of the variant ``margin``, if not ""."""
         lines = self.loop.splitlines()
         changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
         for change in reversed(changes):  # from the end, so that the earlier line numbers stay valid
@@ -105,7 +105,7 @@ class CheatSheet:
         )
 
     def _lines(self) -> Iterator[str]:
-        """Yield two parts of HTML for each line of the loop: number and code, and note. Only the code is selectable."""
+        """Yield two HTML parts per line of the loop: its number and code, then its note. Only code is selectable."""
         for number, line in enumerate(self.loop.splitlines(), 1):
             yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code>'
             yield f'<span class="gl-note">{_rich_html(self.notes.get(number, ""))}</span>'
@@ -120,12 +120,12 @@ class CheatSheet:
     def save(self, path: str | Path) -> None:
         """Write the page to a file that can be opened in a browser and printed.
 
-        A ``path`` without a folder is written to the working directory or, if that is read-only, to the home folder.
+        If ``path`` has no folder and the working directory cannot be written to, the home folder is used.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError:  # such as in a course's read-only folder
+        except OSError:  # for example in a course's read-only folder
             if Path(path).name != str(path):
                 raise
             target = Path.home() / path
@@ -180,15 +180,15 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     rows = []
     for it in pitfalls:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
-        section = re.sub(r"^\d \u00b7 ", "", it.section)  # without the section's number, since the notebook's is shown
-        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # not printed
+        section = re.sub(r"^\d \u00b7 ", "", it.section)  # the notebook's number is shown, not the section's
+        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # hidden on paper
         rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), lesson])
     table = html_table(("what you see", "why", "the fix", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
 
 
 def _rich_html(text: str) -> str:
-    """Convert a text to HTML: backticks mark code, and pairs of asterisks mark bold."""
+    """Convert text to HTML: backticks mark code, and double asterisks mark bold."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
 
 

@@ -36,9 +36,9 @@ class Article(NamedTuple):
 
     title: str
     date: datetime.date | None = None
-    """The date of publication; None if the article does not say."""
+    """The date of publication; None if the article does not state it."""
     not_before: datetime.date | None = None
-    """The earliest possible date of an article without a date: that of the newest release that it mentions."""
+    """The earliest possible date of an undated article: that of the newest release it mentions; None if unknown."""
     url: str = ""
 
     @property
@@ -67,7 +67,7 @@ class Claim(NamedTuple):
     in_code: bool = False
     """Whether only the article's program makes the claim, and not its text."""
     form: str = ""
-    """"halves" for a compound sentence with a fact about each half, "no claim" if nothing can be false, else ""."""
+    """"halves" for two halves with a fact about each, "no claim" for a statement that cannot be false, else ""."""
     until: str = ""
     """The version of PyTorch that made the claim false; "" if none did."""
     note: str = ""
@@ -80,7 +80,7 @@ class Claim(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """The claim with its condition, as the table shows it."""
+        """The claim as the table shows it, with its condition, if any."""
         condition = f" Condition: {self.condition}." if self.condition else ""
         return f"{'In its program: ' if self.in_code else ''}{self.says}{condition}"
 
@@ -94,7 +94,7 @@ RELEASES: dict[str, datetime.date] = _DATA["releases"]
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim, the verdict on it, and the facts that were found."""
+    """A claim, the verdict on it, and the facts that were tested."""
 
     claim: Claim
     kind: str
@@ -111,12 +111,12 @@ class ClaimVerdict:
 
     @property
     def marked(self) -> str:
-        """The verdict as text, after its symbol."""
+        """The verdict as text, preceded by its symbol."""
         return f"{VERDICT_STYLES[self.kind][0]} {self.verdict}"
 
     @property
     def evidence(self) -> str:
-        """The facts that decide, the note and the history, as text."""
+        """The deciding facts, the claim's note and its history, as text."""
         return " ".join(part for part in (_marked(self.inside), self.claim.note, self._history()) if part)
 
     @property
@@ -153,7 +153,7 @@ _MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
 
 
 def _marked(facts: Mapping[str, bool | None]) -> str:
-    """Format facts with a mark for true or false, and last those that could not be tested; "" for no facts."""
+    """Format facts, each after its mark, and last the ones that could not be tested; return "" for no facts."""
     marked = [f"{_MARKS[fact]} {name}" for name, fact in sorted(facts.items(), key=lambda each: each[1] is None)]
     return " \u00b7 ".join(marked) + "." if marked else ""
 
@@ -167,7 +167,7 @@ class ClaimLog:
     """The verdicts recorded so far, which a notebook shows as a table."""
 
     def __init__(self, version: str = "", device: str = "cpu") -> None:
-        """Create an empty log; ``device`` is used by ``try_others``, and PyTorch's ``version`` is only shown."""
+        """Create an empty log; ``try_others`` runs on ``device``, and PyTorch's ``version`` is only shown."""
         self.version, self.device = version, device
         self.failures: dict[str, str] = {}
         self._verdicts: dict[str, ClaimVerdict] = {}
@@ -175,26 +175,26 @@ class ClaimLog:
     def record(
         self, code: str, facts: Mapping[str, bool | None], beyond: Mapping[str, bool | None] | None = None
     ) -> ClaimVerdict:
-        """Derive the verdict on the claim ``code`` from facts, store it in place of an earlier one, and return it.
+        """Derive the verdict on the claim ``code``, store it in place of any earlier verdict on it, and return it.
 
-        facts: whether each fact inside the condition is true, by description; None if it could not be tested, which is
-            ignored. All True: "holds" or "holds inside its condition". All False: "does not hold", or "held until" a
+        facts: whether each fact inside the condition is true, by description; None (which is ignored) if it could not
+            be tested. All True: "holds" or "holds inside its condition". All False: "does not hold", or "held until" a
             version that is newer than the article. Mixed: "half true" for a sentence of two halves, or "depends".
         beyond: facts outside the condition, which are shown but do not affect the verdict.
 
-        Raises KeyError for an unknown code, and ValueError if no fact of a claim (unless "no claim") is True or False.
+        Raises KeyError for an unknown code, and ValueError if no fact is True or False, unless the form is "no claim".
         """
         if code not in CLAIMS:
             raise KeyError(f"record: code must be one of A1 to {next(reversed(CLAIMS))}, got {code!r}")
         claim = CLAIMS[code]
         outcomes = set(facts.values()) - {None}
         if not outcomes and claim.form != "no claim":
-            raise ValueError(f"record: {code} needs at least one fact that is True or False, got {facts!r}")
+            raise ValueError(f"record: facts must have at least one True or False for {code}, got {facts!r}")
         self._verdicts[code] = ClaimVerdict(claim, _kind(claim, outcomes), dict(facts), dict(beyond or {}))
         return self._verdicts[code]
 
     def try_others(self) -> None:
-        """Test the claims that the notebook leaves out; store the error of each failed experiment in ``failures``."""
+        """Test and record the claims that the notebook leaves out; store errors by experiment in ``failures``."""
         from .experiments import SUBJECTS
 
         for subject in SUBJECTS:

@@ -20,7 +20,7 @@ from ..memory import Ledger
 from .measured import OperationLog
 
 STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
-"""Width, depth and number of samples of stacks of square layers."""
+"""The width, depth and number of samples of each stack of square layers."""
 _close = partial(torch.allclose, atol=1e-5)
 _Facts = Mapping[str, bool | None]
 ClaimFacts = tuple[str, _Facts, _Facts]
@@ -53,7 +53,7 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
 
 
 def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
-    """Return the final weight of a training from 2 toward the minimum at 0; updates in ``unused`` skip backward()."""
+    """Train a weight from 2 toward the minimum at 0, and return it; updates in ``unused`` skip backward()."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
@@ -82,7 +82,7 @@ def on_backward() -> Iterator[ClaimFacts]:
         {"the loss gets 1": seeds == [1.0]},
         {"a loss of several values starts from 1, too": not _fails((w * w).backward)},
     )
-    line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # with an old .grad
+    line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # if .grad exists
     w = torch.ones(3, requires_grad=True)
     for _ in range(2):
         (2 * w).sum().backward()
@@ -105,7 +105,7 @@ def on_adding() -> Iterator[ClaimFacts]:
     """Test the claims A5, A24, B2, B4, C8, D4 and D5: .grad after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
-        """Return .grad after each batch, and each batch's own gradient; ``ways`` are "None", "zeros" or "" to clear."""
+        """Return .grad and the batch's gradient after each batch; ``ways`` are "None", "zeros" or "" (not cleared)."""
         model, *data = _start()
         optimizer, left, alone = SGD(model.parameters(), lr=lr), [], []
         for way, x, y in zip(ways, *(each.split(3) for each in data), strict=False):
@@ -141,7 +141,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
     weights: list[Tensor] = []
 
     def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
-        """Return the kind of each .grad after backward() and the named calls; the optimizer has ``model[part]``."""
+        """Return the kind of each .grad after backward() and the calls ``names``; the optimizer has ``model[part]``."""
         model, x, y = _start()
         optimizer, loss = SGD(model[part].parameters(), lr=0.1), mse_loss(model(x), y)
         loss.backward(retain_graph=True)
@@ -193,7 +193,7 @@ def on_rules() -> Iterator[ClaimFacts]:
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
-        """Return the step that SGD with lr 1 takes for three batches, clipped to 0.1 at the point ``clipped``."""
+        """Return the step of SGD with lr 1 for three batches, clipped to 0.1 at the point ``clipped`` (never if "")."""
         model, *_ = _start()
         before, optimizer = _weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
@@ -232,7 +232,7 @@ def on_rules() -> Iterator[ClaimFacts]:
 
 
 def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: int = 0, make: Any = SGD) -> list[int]:
-    """Return the number of operations, the bytes moved and the peak bytes of the second update of square layers."""
+    """Return the operation count, the bytes moved and the peak bytes of the second update of square layers."""
     width, depth, samples = shape
     model = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)])
     optimizer, x = make(model.parameters(), lr=0.001), torch.ones(samples, width)
@@ -297,7 +297,7 @@ def on_costs() -> Iterator[ClaimFacts]:
 
 
 def on_filling() -> Iterator[ClaimFacts]:
-    """Test the claims C2, C3 and C4: backward() adding to zeros, and to None."""
+    """Test the claims C2, C3 and C4: backward() on a .grad of zeros, and of None."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())
     weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))

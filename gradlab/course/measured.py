@@ -15,9 +15,9 @@ _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
-    """Records each operation in a ``with`` block: its name, the bytes it moves, and the storages it creates.
+    """A log of the ATen operations in a ``with`` block: their names, bytes moved, and number of storages created.
 
-    Views do not count. The bytes are those of the operands, each read or written once, as if there were no caches.
+    Views are ignored. Each operand or result counts as read or written once, as if there were no caches.
     """
 
     def __init__(self) -> None:

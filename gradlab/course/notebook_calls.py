@@ -18,7 +18,7 @@ from ..doctor import run_script
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
     """Call a function, and print "no error", or the type and the first sentence of the error that it raises.
 
-    Only RuntimeError and ValueError are caught, which PyTorch raises if autograd is used wrongly.
+    Only RuntimeError and ValueError, which PyTorch raises if autograd is used wrongly, are caught.
     """
     try:
         call(*arguments)
@@ -43,7 +43,7 @@ class CommandResult:
 def doctor_command(script: str) -> CommandResult:
     """Run ``python -m gradlab doctor train.py`` on a file with the source ``script``, and return its result.
 
-    It runs in a temporary folder and in this process: starting another Python would take seconds.
+    The command runs in a temporary folder and in this process, because starting another Python would take seconds.
     """
     printed = io.StringIO()
     with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):

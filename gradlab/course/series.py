@@ -51,7 +51,7 @@ def series_notebooks() -> tuple[SeriesNotebook, ...]:
 
 
 def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
-    """Return the stages of the series in order, as pairs of a heading and the notebooks that can be done then."""
+    """Return the stages of the series in order, as pairs of a heading and the notebooks of that stage."""
     depth: dict[str, int] = {}
     for notebook in series_notebooks():
         before = [depth[other] for other in (*notebook.needs, *notebook.helps) if other in depth]
@@ -64,7 +64,7 @@ def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
 
 
 class SeriesMap:
-    """The map of the fourteen notebooks: in stages as HTML, and as a table by number in plain text."""
+    """The map of the notebooks: as HTML in stages, and as plain text in a table ordered by number."""
 
     def __repr__(self) -> str:
         lines = [f"{'notebook':26}{'needs':22}{'core':>8}{'bets':>6}{'exercises':>11}"]

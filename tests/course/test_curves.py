@@ -42,9 +42,9 @@ def test_means_and_what_breaks() -> None:
 
 def test_bad_input_is_named() -> None:
     for lines, more, message in (
-        ({}, {}, "must have 1 numbers or more"),
-        ({"a": []}, {}, "must have 1 numbers or more"),
-        ({"a": [1.0]}, {"mean_of": 2}, "must have 2 numbers"),
+        ({}, {}, "1 or more lists of 1 or more numbers"),
+        ({"a": []}, {}, "lists of 1 or more numbers"),
+        ({"a": [1.0]}, {"mean_of": 2}, "lists of 2 or more numbers"),
         ({"a": [1.0]}, {"reused": ["b"]}, "reused must be among a, got b"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -119,7 +119,7 @@ def test_its_words_tell_the_length_and_the_share() -> None:
 
 def test_bad_gradients_are_named() -> None:
     for gradients in (torch.ones(3), torch.ones(0, 2), torch.ones(2, 3), torch.tensor([[torch.nan, 1.0]])):
-        with pytest.raises(ValueError, match="of two weights, got the shape"):
+        with pytest.raises(ValueError, match="rows of two finite numbers, got the shape"):
             head_to_tail(gradients, {"a": 1.0})
     with pytest.raises(ValueError, match="must have at least one name"):
         head_to_tail(EIGHT, {})

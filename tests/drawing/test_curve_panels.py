@@ -49,6 +49,8 @@ def test_the_axes_hold_the_curve_and_move_rarely() -> None:
     exploded = draw(Curve([*range(3)], *[[2.3, 0.5, 3000.0]] * 3)).axes[0].y
     assert exploded.log, "a loss that explodes leaves the rest a flat line on a linear axis"
     assert exploded.high > 3000
+    below = draw(Curve([*range(3)], *[[1.0, 0.2, -0.5]] * 3)).axes[0].y
+    assert below.low <= -0.5
     compared = draw_comparison({"wide": Curve([*range(6)], mean, mean, mean)}).axes[0].y
     assert compared.log
     assert compared.words == "loss (log axis)"

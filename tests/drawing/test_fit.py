@@ -45,6 +45,11 @@ def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
     assert [span.texts[0] for span in drawing.axes[0].x.spans] == [f"n{i}" for i in range(len(gib))]
 
 
+def test_only_a_name_of_more_than_eight_characters_has_a_short_form() -> None:
+    drawing = shown(("eight is", bar(1)), ("nine chars", bar(1)), cards=[])
+    assert [span.texts for span in drawing.axes[0].x.spans] == [("eight is",), ("nine chars", "nine cha\u2026")]
+
+
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     drawing = shown(("now", {**bar(10, 0, 0, 5, 0, 15), "allocator": 10 * GIB, "CUDA": 5 * GIB}), cards=[])
     parts = {"weights": (0, 10), "gradients": (10, 15), "other": (15, 30), "allocator": (30, 40), "CUDA": (40, 45)}

@@ -209,3 +209,5 @@ def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
     hatches = [drawing.find(name).hatch for name in ("optimizer", "inputs", "gradients", "activations")]
     assert hatches == ["..", "--", "", "\\\\"]
     assert set(CATEGORIES) <= set(drawing.texts())
+    thin = draw(Memory(["a", "b"], [0, 1], {"weights": [900, 900], "other": [2, 2]}, [(0, 1)]))
+    assert {"weights", "other"} & set(thin.texts()) == {"weights"}

@@ -127,6 +127,11 @@ def test_any_drawing_arrives_as_it_was_sent() -> None:
     check([random_drawing(chance) for _ in range(150)])
 
 
+def test_a_mark_that_becomes_one_of_another_kind_arrives_whole() -> None:
+    line, dots = Line("mark", (0.0, 1.0, 2.0, 3.0), "loss", 2.5), Dots("mark", (0.0, 1.0, 2.0, 3.0), size=5.0)
+    check([Drawing("any", [mark], (Axes(Axis(), Axis()),), "") for mark in (line, dots, line)])
+
+
 def test_a_growing_curve_sends_its_end_only() -> None:
     for change in check([draw(curve(count)) for count in range(40, 49)])[1:]:  # the axis stays up to 60 updates
         assert "marks" not in change

@@ -500,3 +500,15 @@ def test_a_skipped_step_is_an_update_that_changed_nothing() -> None:
     assert weights(run.model) == before
     assert list(run.record.rows["scale"]) == [65536.0]
     assert run.loop.scale() == 32768.0
+
+
+def test_a_scaler_that_is_off_takes_no_state_and_gives_none() -> None:
+    run = Run(tasks.line(), Recipe(amp="fp16"))
+    run.advance(updates=2)
+    text = run.source
+    off = text.replace("GradScaler(device)", "GradScaler(device, enabled=False)")
+    for source in (off, text):
+        run.edit(source)
+        run.advance(updates=2)
+    assert run.updates == 6
+    assert run.loop.scale() == 65536.0

@@ -1,4 +1,4 @@
-"""Exercises: each has a spec, a stub, random test cases, hints, and verdicts that name typical mistakes.
+"""Exercises, each with a spec, a stub, hints, a solution, and a check whose verdict can name a typical mistake.
 
 The exercises of notebook 03 are in ``nb03.md`` and ``nb03.py``. README.md explains how to write an exercise.
 """
@@ -16,7 +16,7 @@ __all__ = ["Exercise", "Verdict", "exercise", "exercise_texts"]
 
 @cache
 def exercise_texts() -> dict[str, Exercise]:
-    """Return all exercises by name, in series order and from easy to harder within a notebook, without PyTorch."""
+    """Return all exercises by name, in series order and easiest first in a notebook, without importing PyTorch."""
     files = sorted(Path(__file__).parent.glob("nb*.md"))
     return {name: text for path in files for name, text in read_exercises(path).items()}
 
@@ -24,7 +24,7 @@ def exercise_texts() -> dict[str, Exercise]:
 def exercise(name: str) -> Exercise:
     """Return an exercise by its name: its ``spec`` is the task, and its ``check(answer)`` returns a Verdict.
 
-    Raises TypeError if ``name`` is not a string, and ValueError, with similar names, if it is unknown.
+    Raises TypeError if ``name`` is not a string, and ValueError, with suggestions, if there is no such exercise.
     """
     if not isinstance(name, str):
         raise TypeError(f"exercise: name must be a string such as 'decay_groups', got {name!r}")

@@ -1,4 +1,4 @@
-"""Checks of answers on random cases, with a verdict that names typical mistakes."""
+"""Checks of answers on random cases, with verdicts that name typical mistakes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..figures.curves import CourseFigure
 from . import exercise_texts
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
-_MAX_MESSAGE_LETTERS = 200
+_MAX_MESSAGE_CHARS = 200
 Case = tuple[tuple[Any, ...], str]
-"""The arguments that an answer is called with, and their description in the verdict, "" for none."""
+"""The arguments that an answer is called with, and a description of the case for the verdict, which may be ""."""
 _KINDS = {bool: "True or False", Real: "A number", str: "A text"}
 
 
 class TroubleError(Exception):
-    """Raised if an answer cannot be compared with the solution; the message is a sentence without its full stop."""
+    """Raised if an answer cannot be run or compared; the message is a sentence without its full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,9 @@ class Definition:
     """A check that compares answers to an exercise with its solution on random cases."""
 
     case: Callable[[random.Random], Case]
-    """Makes a case from random numbers of the generator or of torch; the same seed must make an equal, new case."""
+    """Makes a case with random numbers from its argument or from torch; the same seed must give a new, equal case."""
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
-    """``observe(answer, *arguments)`` returns what is compared; by default it calls the answer if it is callable."""
+    """Returns the value to compare: by default ``answer(*arguments)``, or ``answer`` itself if it is not callable."""
     draw: Callable[[Any], CourseFigure] | None = None
     """Draws the effect of an answer in the picture of the lesson; None for an exercise without a picture."""
     mistakes: Mapping[str, object]
@@ -51,10 +51,10 @@ class Definition:
     relative: float = 1e-4
     """Relative tolerance."""
     absolute: float = 1e-6
-    """Absolute tolerance; numbers are equal if they differ by no more than both tolerances together."""
+    """Absolute tolerance; numbers may differ by at most ``absolute + relative * abs(expected)``."""
 
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Check an answer on random cases and return the Verdict, also for any error except KeyboardInterrupt."""
+        """Check an answer on random cases and return the Verdict, even after an error (except KeyboardInterrupt)."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
             return Verdict(
@@ -97,7 +97,7 @@ def stub_of(text: str) -> Any:
 def variant(name: str, *changes: tuple[str, str]) -> Any:
     """Make a wrong answer from the solution of an exercise by replacing parts of its source, one after the other.
 
-    Raises ValueError if the source does not contain a part.
+    Raises ValueError if the source does not contain one of the parts.
     """
     text = exercise_texts()[name].solution
     for part, replacement in changes:
@@ -108,7 +108,7 @@ def variant(name: str, *changes: tuple[str, str]) -> Any:
 
 
 def is_unchanged(answer: Any, stub: Any) -> bool:
-    """Return whether an answer is still the stub, None or ``...``."""
+    """Return whether an answer is None or ``...``, or still equals the stub; functions are compared by their code."""
     if answer is None or answer is ...:
         return True
     if isinstance(answer, FunctionType) and isinstance(stub, FunctionType):
@@ -169,13 +169,13 @@ def _observe(definition: Definition, answer: object, seed: int) -> object:
 
 
 def error_sentence(error: BaseException) -> str:
-    """Describe an error of an answer, with the line of its cell if known, as a sentence without its full stop."""
+    """Describe an error of an answer, with the line of the cell if known, as a sentence without its full stop."""
     files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
     cell = next((file for file in files if code_owner(file) is Owner.USER), "")
     raised = raised_at(error, cell.__eq__)
     code = linecache.getline(cell, raised[1]).strip() if raised is not None else ""
     line = f", in line {raised[1]} of the cell: `{code}`" if raised is not None and code else ""
-    message = shorten(str(error), _MAX_MESSAGE_LETTERS, placeholder="...") or "without a message"
+    message = shorten(str(error), _MAX_MESSAGE_CHARS, placeholder="...") or "without a message"
     return f"It raises {type(error).__name__}: {message}{line}"
 
 
@@ -190,7 +190,7 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Describe how an answer differs from the expected value in type, shape, keys or length; "" if it does not."""
+    """Describe a difference of an answer from the expected value in type, shape, keys or length; return "" if none."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)

@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 00; ``nb00.md`` has their texts."""
+"""The checks of the exercises in notebook 00; ``nb00.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ batches_in_grad = Definition(
         "always-a-window": lambda updates, accumulate, zero_grad: accumulate,
         "never-cleared": lambda updates, accumulate, zero_grad: updates * accumulate,
     },
-    rounds=20,  # so that both settings of zero_grad come up
+    rounds=20,  # so that both settings of zero_grad occur
 )
 
 
@@ -50,7 +50,7 @@ times_applied = Definition(
         "not-its-own": lambda batch, updates, window, clears: 1 if clears else updates - math.ceil(batch / window),
         "no-windows": lambda batch, updates, window, clears: 1 if clears else updates - batch + 1,
     },
-    rounds=40,  # enough that a wrong rule for either setting passes by chance in less than one of a million checks
+    rounds=40,  # enough that a wrong rule for either setting passes by chance in fewer than one in a million checks
 )
 
 
@@ -62,7 +62,7 @@ def train_one_epoch_case(rng: random.Random) -> Case:
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the held-out loss of a pretrained network that an answer trains further, beside that of the right loop."""
+    """Draw the held-out loss of a pretrained network that is trained further by an answer and by the right loop."""
     task = tasks.digits(device="cpu")
     run = Run(task, Recipe(lr=0.2, accumulate=4))
     run.advance(updates=200)

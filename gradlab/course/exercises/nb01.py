@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 01; ``nb01.md`` has their texts."""
+"""The checks of the exercises in notebook 01; ``nb01.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
-    """Return tensors by description; for three of them, retain_grad() or requires_grad_() is called at random."""
+    """Return tensors by description; on three of them, retain_grad() or requires_grad_() may have been called."""
     w, x, f = torch.randn(3, requires_grad=True), torch.randn(3), torch.randn(3, requires_grad=True)
     f.requires_grad_(False)
     h = w * x * f
@@ -44,7 +44,7 @@ keeps_grad = Definition(
 
 
 def complete_value_case(rng: random.Random) -> Case:
-    """Return three numbers by name, and steps that combine them into an expression that uses some values twice."""
+    """Return three numbers by name, and steps that combine them into an expression that uses one value twice."""
     numbers = {name: float(rng.choice((-3, -2, -1, 1, 2, 3))) for name in "abc"}
     texts, steps = list(numbers), []
     for left, right in ((0, 1), (3, 2), (4, rng.choice((0, 3, 3)))):
@@ -55,7 +55,7 @@ def complete_value_case(rng: random.Random) -> Case:
 
 
 def gradients_of(value: Any, numbers: dict[str, float], steps: list[tuple[Callable[..., Any], int, int]]) -> object:
-    """Evaluate an expression with the class ``value``, call backward(), and return each number's gradient by name."""
+    """Evaluate ``steps`` with the class ``value``, call backward(), and return the gradients of ``numbers`` by name."""
     leaves = {name: value(number) for name, number in numbers.items()}
     results = list(leaves.values())
     for call, left, right in steps:

@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 03; ``nb03.md`` has their texts."""
+"""The checks of the exercises in notebook 03; ``nb03.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UPDATES = 200
 
 
 def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
-    """Run a loop from the weight ``start``, and return the weight and ``.grad`` just before each optimizer step."""
+    """Run a loop from the weight ``start``; return the weight and ``.grad`` (0 for None) just before each step."""
     w, rows = torch.tensor(start, requires_grad=True), list[tuple[float, float]]()
     optimizer = torch.optim.SGD([w], lr=lr)
     optimizer.register_step_pre_hook(lambda *_: rows.append((w.item(), 0.0 if w.grad is None else w.grad.item())))
@@ -37,7 +37,7 @@ def ball_observed(answer: Any, start: float, lr: float) -> dict[str, bool]:
 
 class _Ball(Definition):
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Check an answer; if it is right, name the optimizer it amounts to, from the share of the old sum it keeps."""
+        """Check an answer; name the optimizer that a right one amounts to, if it keeps a fixed share of the old sum."""
         if not (verdict := super().check(exercise, answer)):
             return verdict
         shares = [(grad - w) / before for (_, before), (w, grad) in pairwise(rolled(answer, 1.0, 0.1)[:5])]

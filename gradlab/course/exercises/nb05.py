@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 05; ``nb05.md`` has their texts."""
+"""The checks of the exercises in notebook 05; ``nb05.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw_update(update: Callable[..., None]) -> CourseFigure:
 
 
 def update_once_case(rng: random.Random) -> Case:
-    """Return the settings of a network whose memory peaks at a moment when it does not need its gradients."""
+    """Return the settings of a network whose memory peaks at a moment when its gradients are not needed."""
     width, optimizer = rng.choice((64, 128)), rng.choice(("sgd", "adam"))
     settings = PeakSettings(width=width, depth=8, batch=2 * width, optimizer=optimizer)
     return (settings,), f"{optimizer} and a batch of {settings.batch}"
@@ -74,7 +74,7 @@ gradient_norm = Definition(
 def saved_case(rng: random.Random) -> Case:
     """Return the bytes of each layer's activations and gradients, with the peak before, after or during backward."""
     count, kind = rng.randint(4, 7), rng.choice(("before", "after", "between", "mixed", "mixed"))
-    if kind == "between":  # backward allocates more than it frees in the last layers, less in the first
+    if kind == "between":  # backward allocates more than it frees in the last layers, and less in the first
         low, high = (sorted(rng.randint(*ends) for _ in range(count)) for ends in ((1, 60), (60, 100)))
         last = rng.randint(1, count - 1)
         a, g = high[last:] + low[:last], low[last:] + high[:last]

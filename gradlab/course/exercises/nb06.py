@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 06; ``nb06.md`` has their texts."""
+"""The checks of the exercises in notebook 06; ``nb06.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def decay_groups_case(rng: random.Random) -> Case:
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
-    """Return an element of each parameter after an AdamW step on zero gradients; nan if it belongs to no group."""
+    """Return an element of each parameter after an AdamW step on zero gradients; nan for a parameter in no group."""
     groups = answer(model, decay)
     if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
         return groups
@@ -65,7 +65,7 @@ def momentum_step_case(rng: random.Random) -> Case:
 
 
 def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:
-    """Return the weight after each update; an update is one call of ``step``, and the buffer starts at 0."""
+    """Return the weight after each update, which is one call of ``step``; the momentum buffer starts at 0."""
     v, reached = 0.0, []
     for g, lr in zip(grads, lrs, strict=True):
         w, v = step(w, v, g, lr, beta)

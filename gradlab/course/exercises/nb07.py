@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 07; ``nb07.md`` has their texts."""
+"""The checks of the exercises in notebook 07; ``nb07.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], 
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw each window of ten batches as a row, and the batches that no step uses, if any, as the last row."""
+    """Draw an answer's windows of ten batches as rows, and the batches that no step uses, if any, as the last row."""
     rows = cut(answer, iter(range(1, 11)), 4)
     used = {batch for row in rows for batch in row}
     lost = [batch for batch in range(1, 11) if batch not in used]
@@ -63,7 +63,7 @@ windows = Definition(
 
 
 def by_tokens_case(rng: random.Random) -> Case:
-    """Return a small character model, and three or four micro-batches of sequences padded to unequal lengths."""
+    """Return a small character model, and three or four micro-batches of padded sequences of unequal lengths."""
     model, window = nn.Sequential(nn.Embedding(6, 3), nn.Linear(3, 6)), []
     for i in range(rng.randint(3, 4)):
         lengths = [rng.randint(2, 4) + 6 * (i % 2), rng.randint(5, 9) + 9 * (i % 2)]
@@ -96,7 +96,7 @@ by_tokens = Definition(
 
 
 def one_update_case(rng: random.Random) -> Case:
-    """Return a model with an old .grad, a window, and a max_norm below or above the norm of the window's gradient."""
+    """Return the arguments of an update: the model has an old .grad, and max_norm may exceed the gradient's norm."""
     model = nn.Linear(4, 2)
     window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(rng.randint(3, 5))]
     mean_loss = torch.stack([mse_loss(model(x), y) for x, y in window]).mean()
@@ -122,5 +122,5 @@ one_update = Definition(
         "does-not-clear": variant("one_update", ("optimizer.zero_grad()", "pass")),
         "returns-a-share": variant("one_update", ("total += loss.item()", "total = loss.item()")),
     },
-    rounds=16,  # max_norm clips the gradient in only half of the cases, and both kinds must occur
+    rounds=16,  # max_norm clips the gradient in about half of the cases, and both kinds must occur
 )

@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 08; ``nb08.md`` has their texts."""
+"""The checks of the exercises in notebook 08; ``nb08.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def amp_order_case(rng: random.Random) -> Case:
 
 
 def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
-    """Run the calls in the order of an answer, and return both results as multiples of the right values."""
+    """Run an answer's calls; return the norm that clip measures and the step's length, divided by the right ones."""
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError("Each of the six calls must be in the list once, as the stub writes it")
     true_norm = gradient(mse_loss(model(x), y), model).norm().item()
@@ -74,7 +74,7 @@ amp_order = Definition(
 
 
 def smallest_scale_observe(scale: Any) -> str:
-    """Describe whether a scale, and half of it, each keep over 99% of the fp16 gradients of digits from becoming 0."""
+    """Describe whether ``scale``, and whether half of it, keeps over 99% of the fp16 gradients from becoming 0."""
     if isinstance(scale, bool) or scale not in SCALES:
         raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is expected, but yours is {brief(scale)}")
     outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]
@@ -94,7 +94,7 @@ smallest_scale = Definition(
 
 
 def scales_after_case(rng: random.Random) -> Case:
-    """Return a list of overflows in sixty updates, an initial scale, and a growth interval."""
+    """Return a flag for each of sixty updates, True for an overflow, an initial scale, and a growth interval."""
     interval = rng.randint(3, 5)
     overflowed = [rng.random() < 0.12 for _ in range(60)]
     # Enough to detect each mistake: two growths, two overflows in a row, and an overflow soon after another one.

@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 09; ``nb09.md`` has their texts."""
+"""The checks of the exercises in notebook 09; ``nb09.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .checking import Case, Definition, variant
 
 
 def sizes(width: int, depth: int, batch: int) -> tuple[int, ...]:
-    """Return the bytes of weights, activations and batch, and the temporary bytes of backward() and of step()."""
+    """Return the bytes of the weights, activations and batch, and the temporary bytes of backward() and of step()."""
     weights = 4 * (depth * (width + 1) * width + CLASSES * (width + 1))
     return weights, 4 * depth * batch * width, batch * (4 * width + 8), 8 * batch * width, 8 * width**2
 
@@ -32,7 +32,7 @@ def peak_bytes_case(rng: random.Random) -> Case:
 
 
 def draw_peak_bytes(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the measured memory of an update, and the result of an answer as a line across it."""
+    """Draw the measured memory of an update and, if an answer returns a number, a line across it at this height."""
     memory = measure_peak(SHOWN)
     drawing = draw_update_memory(memory, memory)
     if isinstance(level := answer(*sizes(SHOWN.width, SHOWN.depth, SHOWN.batch)), int | float):
@@ -65,7 +65,7 @@ def evaluate_case(rng: random.Random) -> Case:
 
 
 def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: Any) -> dict[str, object]:
-    """Run an answer on two batches and on all; return its mean loss and a description of the memory it keeps."""
+    """Run an answer on two batches, then on all; return its mean loss, and describe its memory and side effects."""
     (_, few), (mean, most) = (run_evaluation(answer, model, some) for some in (batches[:2], batches))
     bytes_kept = "nothing" if most == 0 else "one batch at a time" if most < 1.5 * few else "every batch"
     bytes_kept += ", in eval mode" * (most > 0 and not model.training)

@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 10; ``nb10.md`` has their texts."""
+"""The checks of the exercises in notebook 10; ``nb10.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def micro_batches() -> tuple[object, ...]:
 
 
 def noisy_digits() -> tuple[object, ...]:
-    """Return a network with dropout, a loss, 128 images, about 30% with random labels, and 297 held-out images."""
+    """Return a network with dropout, a loss, 128 images (about 30% with random labels), and 297 held-out images."""
     _, loss_fn, batches = digits()
     held_out = tasks.digits(device="cpu").held_out
     assert held_out is not None
@@ -56,7 +56,7 @@ def noisy_digits() -> tuple[object, ...]:
 
 
 def body_and_head() -> tuple[object, ...]:
-    """Return two parts of a network, a loss, 40 batches (the class is the argmax of three inputs), and an lr."""
+    """Return two parts of a network, a loss, 40 batches (the class is the argmax of the first 3 inputs), and an lr."""
     batches = [(x, x[:, :3].argmax(1)) for x in torch.randn(40, 8, 6)]
     return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 

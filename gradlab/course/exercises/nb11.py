@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 11; ``nb11.md`` has their texts."""
+"""The checks of the exercises in notebook 11; ``nb11.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class _Waiting(BaseException):
 def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> list[nn.Module]:
     """Run ``function(model, samples, all_reduce)`` for each rank in this process, and return the ranks' models.
 
-    Each rank runs up to its first all-reduce, where the tensors of all ranks are summed. Then new ranks are made, which
-    run from the start with that sum up to the second all-reduce, and so on. So ``function`` must be deterministic.
+    Each rank runs up to its first all-reduce, where the tensors of all ranks are summed. Then ``make`` makes new ranks;
+    with that sum, they run from the start up to the second all-reduce, and so on. ``function`` must be deterministic.
 
     Raises RuntimeError if real processes would wait forever.
     """
@@ -67,7 +67,7 @@ def average_gradients_case(rng: random.Random) -> Case:
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Run an answer in all ranks, and return ``.grad`` by rank."""
+    """Run an answer in all ranks, and return the ``.grad`` of all parameters by rank, as one list each."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
@@ -105,7 +105,7 @@ average_gradients = Definition(
 
 
 def all_reduces_case(rng: random.Random) -> Case:
-    """Return the settings of a loop whose last window is rarely full, with more than one bucket."""
+    """Return the settings of a loop with more than one bucket, whose last window is rarely full."""
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"

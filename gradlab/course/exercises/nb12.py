@@ -1,4 +1,4 @@
-"""The checks of the exercises in notebook 12; ``nb12.md`` has their texts."""
+"""The checks of the exercises in notebook 12; ``nb12.md`` has their tasks, hints and solutions."""
 
 from __future__ import annotations
 

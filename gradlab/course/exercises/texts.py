@@ -1,4 +1,4 @@
-"""Exercises, as read from their Markdown files, and the verdict on an answer; this module does not need PyTorch."""
+"""Exercises, as read from their Markdown files, and the verdict on an answer; this module works without PyTorch."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ class Exercise:
 
 
 def read_exercises(path: Path) -> dict[str, Exercise]:
-    """Read a notebook's exercises, by name, from a Markdown file; raise ValueError if one has the wrong format."""
+    """Read a notebook's exercises, by name, from a Markdown file; raise ValueError if the format of one is wrong."""
     heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     exercises: dict[str, Exercise] = {}
     for text in texts:
         parts = _EXERCISE.fullmatch(text)
         if parts is None:
             order = "## heading, spec, stub, ### Hints, ### Mistakes, ### Solution"
-            raise ValueError(f"{path}: an exercise must have {order}, got others in {text.partition(chr(10))[0]!r}")
+            raise ValueError(f"{path}: an exercise must have {order}, got other parts in {text.splitlines()[0]!r}")
         exercises[parts["name"]] = Exercise(
             name=parts["name"],
             notebook=heading.removeprefix("# ").strip(),

@@ -1,4 +1,4 @@
-"""Figures of numbers that a notebook computes: curves over updates, and gradients drawn head to tail."""
+"""Figures of numbers that a notebook computes: curves over updates, and gradients or steps drawn head to tail."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CourseFigure:
     """Pictures that a notebook shows side by side, with one title and a description of each."""
 
     def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
-        """Store drawings to be shown at ``size``, in CSS pixels each; the default title is that of the first."""
+        """Store drawings to be shown at ``size`` each, in CSS pixels; ``title`` defaults to that of the first."""
         self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
 
     @property
@@ -50,7 +50,7 @@ class CourseFigure:
         return in_rows(self.drawings, len(self.drawings), self.size)
 
     def __repr__(self) -> str:
-        # JupyterLab shows the first line of a collapsed output's text, which must not give the outcome away.
+        # JupyterLab shows the first line of a collapsed output's text, which must not reveal the outcome.
         return "\n".join([self.title, *(drawing.words.removeprefix(f"{self.title}: ") for drawing in self.drawings)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -77,7 +77,7 @@ def curves(
         lines: The values of each line, by its name.
         title: The title of the picture.
         reused: Names of the lines of loops that apply gradients again.
-        mean_of: The number of values that a point averages; it is drawn at the last of them.
+        mean_of: The number of consecutive values that each point averages; the point is drawn at the last of them.
         first: The update of the first value; 0 means before any update.
         events: Labels of updates, such as ``{4: "last gradient"}``.
         counted, y: The unit of the x axis, such as ``"epochs"``, and the label of the y axis.
@@ -89,10 +89,9 @@ def curves(
     Raises:
         ValueError: ``lines`` is empty, a line is too short, or ``reused`` has an unknown name.
     """
-    if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
-        raise ValueError(
-            f"curves: each of the lines must have {max(mean_of, 1)} numbers or more, got {dict(lines)!r:.200}"
-        )
+    fewest = max(mean_of, 1)
+    if not lines or not all(len(values) >= fewest for values in lines.values()):
+        raise ValueError(f"curves: lines must be 1 or more lists of {fewest} or more numbers, got {dict(lines)!r:.200}")
     if unknown := set(reused) - set(lines):
         raise ValueError(f"curves: reused must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
@@ -101,7 +100,7 @@ def curves(
 
 
 def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
-    """Return the curve of an array of losses from update ``first`` on, with each point a mean of ``mean_of`` losses."""
+    """Return the curve, from update ``first`` on, of means of ``mean_of`` values up to the first inf or NaN."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
     means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
     updates = np.arange(len(means)) + mean_of - 1 + first
@@ -114,11 +113,12 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     """Draw gradients (updates x 2 weights) head to tail, in one picture for each name in ``kept``, at the same scale.
 
     ``kept`` gives the share of older gradients that each update keeps: 1 if ``.grad`` is not cleared, 0.9 for the
-    buffer of momentum 0.9. Raises ValueError if gradients are not finite or not of two weights, or ``kept`` is empty.
+    buffer of momentum 0.9. Raises ValueError if ``kept`` is empty or the gradients are not rows of two finite numbers.
     """
     fresh = np.asarray(gradients, dtype=np.float64)
     if fresh.ndim != 2 or fresh.shape[1] != 2 or not len(fresh) or not np.isfinite(fresh).all():
-        raise ValueError(f"head_to_tail: gradients must be finite and of two weights, got the shape {fresh.shape}")
+        shape = f"the shape {fresh.shape}" + " and values that are not finite" * (not np.isfinite(fresh).all())
+        raise ValueError(f"head_to_tail: gradients must be one or more rows of two finite numbers, got {shape}")
     if not kept:
         raise ValueError("head_to_tail: kept must have at least one name, got none")
     ages = np.arange(len(fresh))[::-1, None]
@@ -133,8 +133,8 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
 def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFigure:
     """Draw steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), in a picture for each title.
 
-    ``pictures`` maps titles to paths, which map names to the weights after each step from (-1.6, 1.3). The first path
-    is drawn with solid arrows, and other paths with wide and pale arrows behind it.
+    ``pictures`` maps each title to paths by name; a path has the weights after each step from (-1.6, 1.3). The first
+    path is drawn with solid arrows, and other paths with wide and pale arrows behind it.
     """
     edge, drawings = np.linspace(-2.0, 2.0, 81), []
     loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
@@ -144,7 +144,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
         for number, (name, reached) in reversed([*enumerate(paths.items())]):
             way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)
-            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # shortened to 8, which is outside the picture
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # 8 long at most, which leaves the picture
             fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
             ends = np.hstack([way[:-1], way[:-1] + steps])
             marks += [Arrow(f"step {number} {index}", points, fill, stroke, width) for index, points in enumerate(ends)]
@@ -158,7 +158,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
-    """Return gradients (updates x 2) as arrows, each of which its own update and all later updates apply."""
+    """Return gradients (updates x 2) as arrows; each is applied by its own update and by all later updates."""
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
@@ -173,7 +173,7 @@ def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
     share = share_text(math.hypot(scene.arrows[-1].x, scene.arrows[-1].y) / (length or 1.0))
     newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
     description = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
-    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # the texts without ".grad"
+    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # the labels without ".grad"
     return Drawing(name, [*arrow_marks(scene), newest], (axes,), description, key=key)
 
 

@@ -17,7 +17,7 @@ from ...memory import graph_nodes
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a leaf in a graph of plain values
 LEAF_NAMES = (LEAF, VALUE)
-_MAX_LETTERS = 9  # of a tensor's values; a longer text is replaced with the shape
+_MAX_CHARS = 9  # for the values of a tensor; longer values are replaced with the shape
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Node:
     """One node of the graph: an operation that was recorded, or a leaf."""
 
     operation: str
-    """PyTorch's name, such as ``"MulBackward0"`` or ``"AccumulateGrad"``; for a plain value, its operation's slopes."""
+    """PyTorch's name, such as ``"MulBackward0"``; for a plain value, the slopes of its operation or ``"Value"``."""
     name: str = ""
     """The learner's name for the node's output or, for AccumulateGrad, for its leaf; "" without a name."""
     shape: tuple[int, ...] | None = None
-    """The shape of that tensor and of its gradient; None if PyTorch does not report it."""
+    """The shape of the output or leaf, and of its gradient; None if PyTorch does not report it."""
     keeps: tuple[str, ...] = ()
     """The tensors that are saved for backward, each as its name or its shape."""
     freed: bool = False
-    """Whether backward has freed its saved tensors."""
+    """Whether the saved tensors have been freed."""
     grad: str = ""
-    """``.grad`` of the tensor as text, "None" included; "" if the tensor does not keep a gradient."""
+    """``.grad`` of the output or leaf as text, which may be "None"; "" if the tensor does not keep a gradient."""
     value: str = ""
-    """The value of a named tensor that is a single number; empty for all others."""
+    """The value of a plain value, or of a named tensor without dimensions, as text; "" for all others."""
 
     @property
     def label(self) -> str:
@@ -56,7 +56,7 @@ class Edge(NamedTuple):
     source: int
     target: int
     gradient: str = ""
-    """The gradient, as text; empty if it was not recorded."""
+    """The gradient as text; "" if it was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Graph:
 
 
 RecordedGradients = dict[Any, tuple[str, ...]]
-"""The gradients that each autograd node passed on, as text; under the key None, backward's first gradient."""
+"""Gradients as text: by node, those that an autograd node passed on; by None, the one that backward began with."""
 
 
 def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
@@ -95,7 +95,7 @@ def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None
 
     ``gradients`` is the record of ``record_gradients``. Nothing is changed, but a checkpointed part is computed again.
     ``result`` may also be a plain value: an object with numbers ``data`` and ``grad``, its ``inputs``, and ``slopes``,
-    one for each input. Raises TypeError for other objects, and ValueError for a tensor without a graph.
+    one for each input. Raises TypeError for other types, and ValueError for a tensor without a graph.
     """
     if not isinstance(result, Tensor) and hasattr(result, "inputs"):
         return _graph_of_values(result, {id(value): name for name, value in names.items()})
@@ -160,7 +160,7 @@ def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
 
 
 def nodes_of(result: Tensor) -> list[Any]:
-    """Return the autograd nodes behind a tensor, each after all nodes that pass a gradient to it."""
+    """Return the nodes behind a tensor, each after all nodes that pass it a gradient; raise ValueError for no graph."""
     if not result.requires_grad:
         raise ValueError("graph_of: result must have a graph, got a tensor that does not require a gradient")
     return graph_nodes([root_of(result)])
@@ -180,7 +180,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
-    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients and so of the output
+    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, which have the shapes of the outputs
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
     kept_names = tuple(_called(saved, names) for saved in keeps or ())
@@ -198,13 +198,13 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
         except RuntimeError as error:
             if "second time" in str(error):  # PyTorch's message for freed tensors
                 return None
-            continue  # it was changed in place after it was saved, and cannot be read
+            continue  # a tensor that was changed in place after it was saved cannot be read
         saved += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
     return saved
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of the tensor with the memory and layout of a saved tensor; the shape if no name fits."""
+    """Return the name of a saved tensor, found by its memory and layout, or its shape if it has no name."""
     return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
@@ -216,12 +216,12 @@ def _is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return the values of a small tensor or the shape of a larger one as text; "None" if it is not a tensor."""
+    """Return the values of a tensor as text, or its shape if they are long or unavailable; "None" for other values."""
     if not isinstance(value, Tensor):
         return "None"
     shape = str(tuple(value.shape))
-    if value.numel() > _MAX_LETTERS or value.is_meta or value.layout is not torch.strided:
+    if value.numel() > _MAX_CHARS or value.is_meta or value.layout is not torch.strided:
         return shape
     numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
     text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
-    return text if len(text) <= _MAX_LETTERS else shape
+    return text if len(text) <= _MAX_CHARS else shape

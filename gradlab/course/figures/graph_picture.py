@@ -1,4 +1,4 @@
-"""The picture of a graph: forward reads from left to right, backward follows the arrows."""
+"""The picture of a graph, in which forward reads from left to right and backward follows the arrows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gra
 Point = tuple[float, float]
 
 MOST_NODES = 40
-"""The highest number of nodes in a readable picture."""
+"""The largest number of nodes in a readable picture."""
 _WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: width of a box, height of a line of text and of a strip
-_NEAR, _FAR, _LETTER = 0.5, 0.98, 0.22  # inches between columns: without gradients, with them, and per letter
+_NEAR, _FAR, _CHAR = 0.5, 0.98, 0.22  # inches between columns: without gradients, with them, per character
 _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # inches: box to box, gap for an edge, arrow to arrow, seed's arrow
 _SIZE = 14  # font size: readable from the last row if the picture is as wide as a notebook
-_INCH, _DENSITY = 72, 144  # CSS pixels and image pixels per inch, twice as many for projectors
-_LONG, _LABEL = 13, 11  # letters that fit in a line of a box, and bold letters
+_INCH, _DENSITY = 72, 144  # CSS pixels and image pixels per inch; the latter are doubled for projectors
+_LONG, _LABEL = 13, 11  # characters that fit in a line of a box: normal, and bold
 _STRIPS: dict[str, tuple[Any, str, str]] = {
     "leaf": (WEIGHTS, WEIGHTS, "white"),
     "grad": ("white", GRADIENTS, INK),
@@ -47,7 +47,7 @@ class GraphPicture:
     graph: Graph
     png: bytes
     width: int
-    """The width in CSS pixels, so that letters have the same size in small and large graphs."""
+    """The width in CSS pixels, with which text has the same size in small and large graphs."""
 
     def __repr__(self) -> str:
         return repr(self.graph)
@@ -65,7 +65,7 @@ def draw_graph(graph: Graph) -> GraphPicture:
     columns, routes = layers(graph)
     heights = defaultdict(lambda: _GAP, {i: _height(node) for i, node in enumerate(graph.nodes)})
     full = [sum(heights[i] for i in column) + _BETWEEN * (len(column) - 1) for column in columns]
-    step = _WIDE + max((max(_FAR, _LETTER * len(way.gradient)) for way in graph.edges if way.gradient), default=_NEAR)
+    step = _WIDE + max((max(_FAR, _CHAR * len(way.gradient)) for way in graph.edges if way.gradient), default=_NEAR)
     wide, tall = step * (len(columns) - 1) + _WIDE + 0.2 + (_SEED if graph.seed else 0), max(full) + 0.3
     middle: dict[int, Point] = {}
     for number, column in enumerate(columns):  # each column is centred
@@ -101,7 +101,7 @@ def _shape(node: Node) -> str:
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
-    """Return the text and kind of each strip in the lower part of a box: saved tensors, and .grad."""
+    """Return the text and the kind of each strip in the lower part of a box: leaf, saved tensors, and .grad."""
     strips = [("freed", "freed")] if node.freed else []
     if node.operation in LEAF_NAMES:
         long = node.value and len(node.label) > _LABEL
@@ -168,7 +168,7 @@ def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
 
 
 def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) -> None:
-    """Draw a smooth arrow through points, with its head at the last one and ``text`` beside its first part."""
+    """Draw a smooth arrow through points, with its head at the last one and ``text`` next to its first part."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]

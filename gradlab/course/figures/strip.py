@@ -1,4 +1,4 @@
-"""A strip that shows one update at the end of each notebook's core, with one more part explained each time."""
+"""The strip at the end of a notebook's core: one update, with more of it explained in each notebook."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _EXPLAINED = {
     "11": {2: "averages over the ranks"},
     "12": {0: "in three of four places"},
 }
-"""The explanations that each notebook adds, by index in ``_CALLS``; index 4 is the path that skips zero_grad()."""
-_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # distance between tiles, width, upper and lower edge of a tile
+"""The explanations that each notebook adds, by index in ``_CALLS``; 4 is for the path that skips zero_grad()."""
+_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # distance from tile to tile; width, top and bottom of a tile
 _ROW = 3.1  # distance between lines of text below a tile
 
 
@@ -76,7 +76,7 @@ def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
 
 
 def _round(notebook: str) -> list[Mark]:
-    """Return the path from step() back to zero_grad() and, from notebook 03 on, the path that skips zero_grad()."""
+    """Return the marks of the path from step() back to zero_grad() and, from notebook 03 on, of one that skips it."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),

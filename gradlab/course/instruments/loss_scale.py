@@ -38,9 +38,9 @@ class Outcome:
     format: str
     scale: float
     counts: dict[str, npt.NDArray[np.int64]]
-    """For each kind, the number of its gradients by the power of two of scale x the fp32 gradient, from FIRST on."""
+    """For each kind, a histogram of its gradients by the exponent of scale x fp32 gradient, from FIRST to LAST."""
     total: int  # the number of gradients that are not 0 in fp32
-    error: float  # of the 16-bit gradient / scale, relative to the fp32 gradient's norm; inf or NaN on overflow
+    error: float  # norm of (16-bit gradient / scale - fp32 gradient) / norm of fp32 gradient; inf or NaN on overflow
 
     def count(self, kind: str) -> int:
         """Return the number of gradients that became this kind."""
@@ -49,7 +49,7 @@ class Outcome:
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
-    """Run backward() in fp16, bf16 or (None) fp32 on the loss times ``scale``, and return ``.grad`` as a 1-D tensor."""
+    """Run backward() on loss x WEIGHT x ``scale``, in fp32 if ``format`` is None; return all .grad as a 1-D tensor."""
     task = digits_task()
     model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
@@ -77,7 +77,7 @@ def measure_outcome(format: str, scale: float) -> Outcome:
 
 
 def limits_of(format: str) -> tuple[int, int, int]:
-    """Return the exponents below which a type rounds to 0, from which it keeps all digits, and from which it is inf."""
+    """Return the exponents below which a dtype rounds to 0, from which it has all digits, and from which it is inf."""
     limits = torch.finfo(DTYPES[format])
     least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
     return least - 1, normal, math.floor(math.log2(limits.max)) + 1
@@ -89,8 +89,8 @@ def run_scaler(
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Train the model of digits with SGD and a GradScaler.
 
-    Returns the scale of each update, followed by that of the update that would come next, and the indices (from 1) of
-    the updates whose step was skipped because a gradient was inf or NaN.
+    Returns the loss scales of all updates and of the update that would come next, and the indices (from 1) of the
+    updates whose step was skipped because a gradient was inf or NaN.
     """
     task = digits_task()
     model: nn.Module = task.build(seed=0)
@@ -111,7 +111,7 @@ def run_scaler(
     return tuple(scales), tuple(skipped)
 
 
-# Pictures and words ---------------------------------------------------------------------------------------------------
+# Pictures and text ----------------------------------------------------------------------------------------------------
 
 _SCALES = [2**power for power in range(41)]  # gradients overflow at the largest
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
@@ -123,12 +123,12 @@ _STYLES: dict[str, dict[str, Any]] = {
     "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_HEADROOM = 1.3  # height of the axes over that of the histogram, for the labels of the zones
-_ROOM_FOR_UNSCALED = 10  # exponent of the scale from which the unscaled histogram is clear of the scaled one
+_HEADROOM = 1.3  # height of the axes relative to the histogram, with room for the labels of the zones
+_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the unscaled histogram clears the scaled one
 
 
 class LossScale(Instrument):
-    """A histogram of real gradients at a loss scale, with the limits of fp16 or bf16, beside a run of GradScaler."""
+    """A histogram of real gradients at a loss scale, with the limits of fp16 or bf16, and a run of GradScaler."""
 
     title = "The loss scale"
 
@@ -162,7 +162,7 @@ class LossScale(Instrument):
 
 
 def loss_scale(**start: Any) -> LossScale:
-    """Return the loss scale instrument; ``dtype``, ``scale``, ``growth_interval`` and ``update`` are start values."""
+    """Return the loss scale instrument; ``start`` may set ``dtype``, ``scale``, ``growth_interval`` and ``update``."""
     return LossScale(**start)
 
 
@@ -186,7 +186,7 @@ def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
 
 
 def _code_text(format: str, scale: float, growth_interval: int) -> str:
-    """Return the plain PyTorch code that both panels show; it uses model, loss_fn, batches and device."""
+    """Return plain PyTorch code for both panels, which uses ``model``, ``loss_fn``, ``batches`` and ``device``."""
     dtype = DTYPES[format]
     return f"""\
 # gradients x loss scale: one backward pass
@@ -209,7 +209,7 @@ for x, y in batches:
 
 
 def scale_text(scale: float) -> str:
-    """Format a scale: powers of two below 1 or over a million as a power, and all others in full."""
+    """Format a scale: in full, or as a power if it is a power of two below 1 or over a million."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
     return power_text(power - 1) if large else f"{scale:,g}"
@@ -251,11 +251,11 @@ def draw_gradients(outcome: Outcome) -> Drawing:
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return a shaded band for each zone that loses digits, and in every zone its share of the gradients."""
+    """Return a shaded band for each zone that loses digits, and the label and share of gradients of every zone."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
-        if high <= low:  # the type reaches beyond the axis
+        if high <= low:  # the zone is outside the axis
             continue
         if kind != "normal":
             marks.append(
@@ -278,7 +278,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return the histogram's outline at loss scale 1, ``moved`` bins to the left; empty if it would overlap."""
+    """Return the histogram at loss scale 1 as an outline ``moved`` bins to the left, with a label; empty on overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
@@ -292,7 +292,7 @@ def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | T
 
 
 def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int) -> Drawing:
-    """Draw the scale up to an update as steps, and a cross at each skipped step."""
+    """Draw the scale up to ``update`` as steps, and a cross at each skipped optimizer step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
     # Update n uses scales[n - 1], which is drawn from n - 1 to n.

@@ -1,4 +1,4 @@
-"""The peak instrument: one update's memory over time, the parts of its peak, and the effect of settings on it."""
+"""The peak instrument: one update's memory over time, the parts of its peak, and the effects of settings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def peak_source(settings: PeakSettings) -> str:
     batch = f"torch.randn({settings.batch}, {width}), torch.randint({CLASSES}, ({settings.batch},))"
     clear = f"optimizer.zero_grad(set_to_none={settings.set_to_none})"
     each = ["loss = cross_entropy(model(x), y)", f"{'(loss / len(batches))' if several else 'loss'}.backward()"]
-    if settings.place == BEFORE_BACKWARD:  # once in a window, for its first micro-batch
+    if settings.place == BEFORE_BACKWARD:  # once per window, at its first micro-batch
         each[1:1] = ["if number == 0:", f"    {clear}"] if several else [clear]
     if several:
         pairs = "number, (x, y) in enumerate(batches)" if settings.place == BEFORE_BACKWARD else "x, y in batches"
@@ -127,7 +127,7 @@ class UpdateMemory:
     call: str
     """The call in which the peak occurs, such as ``backward()``."""
     where: str
-    """The call and the module of the peak, such as ``backward(), in module 11 (ReLU)``."""
+    """``call`` and, if known, the module of the peak, such as ``backward(), in module 11 (ReLU)``."""
     lines: tuple[int, int]
     """The first and the last line of the statement in which the peak occurs; (1, 1) from ``measure_update``."""
 
@@ -149,7 +149,7 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 break
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
-            ledger.current_statement = lambda: ""  # ``mark`` names each statement at its end
+            ledger.current_statement = lambda: ""  # ``mark`` labels each statement when it ends
             for statement in updates:
                 ledger.mark(str(statement))
     statements = program.statements
@@ -169,7 +169,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
     def labelled(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             called.append(name)
-            torch.empty(0)  # an operation, so that the ledger reads the phase
+            torch.empty(0)  # run an operation so that the ledger records the phase
             return call(*args, **kwargs)
 
         return run
@@ -217,7 +217,7 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     return ", ".join(changes)
 
 
-# Pictures and texts ---------------------------------------------------------------------------------------------------
+# Pictures and text ----------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
 
@@ -280,7 +280,7 @@ class Peak(Instrument):
         return measure_peak(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Yield each control changed alone, and all settings of zero_grad for both optimizers and two batch sizes."""
+        """Yield each value of each control, and all zero_grad settings for both optimizers and two batch sizes."""
         yield from super().recorded()
         for optimizer, position, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
             yield {"optimizer": optimizer, "place": position, "set_to_none": clear, "batch": batch}
@@ -298,7 +298,7 @@ _BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
-    """Draw the memory of the update ``now`` by category with its peak, and the total of ``start`` as an outline."""
+    """Draw the memory of ``now`` by category with its peak, and the total of ``start`` as an outline if it differs."""
     peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
     changed = start != now
     outlined = "with zeros" if replace(now.settings, set_to_none=False) == start.settings else "at the start"
@@ -336,7 +336,7 @@ def _phase_ends(phases: Sequence[Phase]) -> list[float]:
 
 
 def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
-    """Return rows of x, lower and upper edge for one category or, if it is "", for the total."""
+    """Return rows of x, lower edge and upper edge for ``category`` or, if it is "", for the total."""
     moments = [moment for phase in update.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
     low, high = edges[category] if category else (np.zeros(len(moments)), edges[list(edges)[-1]][1])
@@ -347,7 +347,7 @@ def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ...]:
-    """Return the labels of the calls below the axis, one for all calls of a window; short labels are placed first."""
+    """Return the labels of the calls below the axis; the passes of several micro-batches share a label."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
@@ -377,7 +377,7 @@ def _peak_text(now: UpdateMemory) -> str:
 
 
 def parts_text(sizes: Mapping[str, int]) -> str:
-    """Format bytes by category, the largest first, such as ``optimizer 200 KiB, activations 192 KiB``."""
+    """Format bytes by category without zeros, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
     return ", ".join(
         f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
     )

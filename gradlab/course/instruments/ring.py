@@ -69,7 +69,7 @@ class RingOfOrders(Instrument):
         )
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Yield all orders of the four calls, and the usual order with a call left out or doubled, call by call."""
+        """Yield all orders of the four calls, and the usual order with a call left out or repeated, call by call."""
         orders = [" ".join(order) for order in permutations(PIECES)]
         orders += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
         orders += [" ".join((*PIECES[:i], piece, *PIECES[i:])) for piece in PIECES for i in range(len(PIECES) + 1)]
@@ -106,7 +106,7 @@ _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw the ring with the newest call in bold, and beside each call its latest effect."""
+    """Draw the ring, with the newest call in bold and the latest effect of each call next to it."""
     pieces, newest = ran.trial.order.split(), calls[-1] if calls else None
     marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
     last = {call.index: call for call in calls}
@@ -128,7 +128,7 @@ def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) 
 
 
 def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
-    """Return the marks of the part ``calls`` of a ring of ``count`` calls, with an arrow after each of these calls."""
+    """Return the marks of the arc of ``calls`` on a ring of ``count`` calls, with an arrow after each of them."""
     shares = np.linspace(calls.start, calls.stop, 97) / count
     marks: list[Mark] = [Line(f"ring{id}", np.ravel([_on_ring(share, *middle) for share in shares]), role, width)]
     for number in calls:
@@ -156,7 +156,7 @@ def _call_marks(
     return marks
 
 
-# For each verdict on a ring's order that starts at forward: the outcome, and the first and last call of the fault.
+# verdict on a ring's order that starts at forward -> outcome, and first and last call of the fault (equal if none)
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -165,7 +165,7 @@ _ENDS = {
 
 
 def six_rings() -> CourseFigure:
-    """Draw the 24 orders as six rings: each call shows the verdict on the order that begins there; faults are thick."""
+    """Draw the 24 orders as six rings: each call has the verdict on the order that begins there; faults are thick."""
     runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
@@ -219,7 +219,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the marks of the gradients after a call (before zero_grad), with a sign above for a step or an error."""
+    """Return the marks of a call's column: its gradients (for zero_grad, those cleared), and a step or error sign."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]

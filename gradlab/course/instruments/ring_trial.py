@@ -77,7 +77,7 @@ class LoopCall:
 
     @property
     def text(self) -> str:
-        """The effect on ``.grad`` or on the weights, such as ``applies gradients 1-3 (1-2 again)``."""
+        """The effect of the call, such as ``applies gradients 1-3 (1-2 again)``."""
         every, again = self.before.named, self.before.numbers(1)
         texts = {
             "zero_grad": f"clears {every}" if every else "nothing to clear",
@@ -130,7 +130,7 @@ def run_and_judge(order: str) -> OrderRun:
 
 @lru_cache(maxsize=128)
 def run_trial(order: str) -> Trial:
-    """Run the loop of an order from fixed weights on fixed batches; an error ends it and is stored in the Trial."""
+    """Run the loop of an order from fixed weights on fixed batches; a NameError or RuntimeError ends it."""
     model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
     source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
     loss_fn, (x, y) = _task().loss_fn, _task().held_out or (None, None)
@@ -176,7 +176,7 @@ def run_trial(order: str) -> Trial:
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
-    """Return verdict, outcome, result and reason from comparing a trial's weights with those of the usual loop."""
+    """Compare a trial's weights with the usual loop's; return the verdict, the outcome, the result and the reason."""
     if trial.error is not None:
         raised, turn = trial.error.problem.partition(":")[0], trial.turns + 1
         problem = trial.error.problem.split(": [")[0].split(" (or ")[0]
@@ -201,7 +201,7 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
 
 
 def _updates_late(trial: Trial, usual: Trial) -> int | None:
-    """Return the number of updates by which a trial lags behind the usual loop; None if its weights differ."""
+    """Return the number of updates, 0 to 2, by which a trial lags behind the usual loop; None if no such lag fits."""
     hashes = usual.weight_hashes
     shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
     return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None

@@ -1,4 +1,4 @@
-"""The swing instrument: SGD on a parabola with or without zero_grad, whose period is predicted and measured.
+"""The swing instrument: SGD on a parabola, with or without zero_grad, and the period of its path.
 
 The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With ``s = lr * curvature`` and the momentum
 ``b``, inserting ``w[t] = z**t`` into the updates gives
@@ -7,8 +7,8 @@ The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With
     without zero_grad       (z - 1)**2 (z - b) + s z**2 = 0     (b = 0: z**2 - (2 - s) z + 1 = 0)
 
 The root ``z`` with the largest absolute value determines the path: ``|z|`` is the factor by which an update changes the
-size of the swing, and the angle of ``z`` is its phase per update. Without zero_grad and without momentum, the path is
-that of b = 1. The recurrence is from Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+size of the swing, and the angle of ``z`` is its phase per update. Without zero_grad, b = 0 gives the path of b = 1 with
+zero_grad. The recurrence is from Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ...widgets import Control, Instrument, Settings, View
 UPDATES = 120
 _EDGE = 1e-4  # tolerance, around 1, of the factor by which an update changes the swing
 _FAR = 1e6
-_RUNS_TO = 3.0  # the largest weight that is drawn of a path that runs away; paths start at 1
-# The recorded values for a page without a kernel.
+_RUNS_TO = 3.0  # the largest weight drawn for a path that runs away; paths start at 1
+# The values that are recorded for a page without a kernel.
 _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -66,7 +66,7 @@ class Swing(Instrument):
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield many values of each slider with and without zero_grad, and fewer values of lr at other momenta."""
+        """Yield values of lr, momentum and curvature, with and without zero_grad, and fewer of lr at two momenta."""
         for zero_grad in (False, True):
             yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
             for momentum in _FEW_MOMENTA:
@@ -76,7 +76,7 @@ class Swing(Instrument):
 
 
 def swing(**start: Any) -> Swing:
-    """Return the swing instrument; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` are start values."""
+    """Return the swing instrument; ``start`` may set ``zero_grad``, ``lr``, ``momentum`` and ``curvature``."""
     return Swing(**start)
 
 
@@ -87,7 +87,7 @@ def swing(**start: Any) -> Swing:
 class SwingPath:
     """One run: the weight before each update and after the last, with predictions and measurements."""
 
-    weights: tuple[float, ...]  # from the start at 1 until the weight reaches 1e6
+    weights: tuple[float, ...]  # from the start at 1, while smaller in size than 1e6
     factor: float  # predicted: the factor by which an update changes the size of the swing
     stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
     predicted_period: float  # in updates, there and back; inf if the weight does not change its sign
@@ -95,7 +95,7 @@ class SwingPath:
 
     @property
     def reach(self) -> float:
-        """The largest weight on the axis, which is symmetric."""
+        """The upper limit of the weight axis, which is symmetric about 0."""
         most = max(abs(weight) for weight in self.weights)
         return 1.248 * max(1.0, min(_RUNS_TO, most) if self.stability == "runs away" else most)
 
@@ -117,7 +117,7 @@ for update in range({UPDATES}):
 
 @lru_cache(maxsize=8)
 def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
-    """Run the shown loop, and return its path with predictions and measurements."""
+    """Run the loop of ``swing_source``, and return its path with predictions and measurements."""
     path = [1.0]
     text = swing_source(lr, curvature, momentum, zero_grad)
     with torch.enable_grad():
@@ -141,7 +141,7 @@ def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean number of updates between zero crossings of a path; NaN for fewer than three of them."""
+    """Return twice the mean number of updates between zero crossings of a path; NaN for fewer than three crossings."""
     crossings = [
         index + before / (before - after)
         for index, (before, after) in enumerate(pairwise(path))
@@ -152,7 +152,7 @@ def measure_period(path: list[float]) -> float:
     return 2 * (crossings[-1] - crossings[0]) / (len(crossings) - 1)
 
 
-# Texts and pictures ---------------------------------------------------------------------------------------------------
+# Text and pictures ----------------------------------------------------------------------------------------------------
 
 
 def _state_text(path: SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
@@ -199,7 +199,7 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
 
 
 def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
-    """Draw the loss over the weight, and on it the path, with the last point darker than the others."""
+    """Draw the loss over the weight and the path on this curve, with the last point darker than the others."""
     reach = path.reach
     along = np.linspace(-reach, reach, 81)
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
@@ -218,7 +218,7 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
 
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
-    """Draw where SGD settles, by lr times curvature and momentum; a loop without zero_grad is at momentum 1."""
+    """Draw the regions where SGD settles or runs away, by lr x curvature and momentum (1 without zero_grad)."""
     s, height = lr * curvature, momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
     edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones

@@ -1,4 +1,4 @@
-"""The two-ranks instrument: DDP in two real processes, with .grad of both before and after an update's all-reduce."""
+"""The two-ranks instrument: DDP in two real processes, with .grad of each before and after an update's all-reduce."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WEIGHTS = "weight 1", "weight 2"
 
 
 class TwoRanks(Instrument):
-    """Two processes that train a model of two weights with DDP, and ``.grad`` of both before and after averaging."""
+    """Two processes that train a model of two weights with DDP, and ``.grad`` of each before and after averaging."""
 
     title = "Two ranks"
 
@@ -50,7 +50,7 @@ class TwoRanks(Instrument):
         ]
 
     def render(self, values: Settings) -> View:
-        """Return the view of one update of a loop; the processes run only the first time."""
+        """Return the view of one update, or a notice if the processes failed; they run only the first time."""
         settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
@@ -74,7 +74,7 @@ class TwoRanks(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every update of the first loop and its main variants; raise RuntimeError if the processes fail."""
+        """Return every update of the default loop and its main variants; raise RuntimeError if the processes fail."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -83,7 +83,7 @@ class TwoRanks(Instrument):
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return the two-ranks instrument; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` are start values."""
+    """Return the two-ranks instrument; ``start`` may set ``update``, ``accumulate``, ``no_sync`` and ``forgets``."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each loop once, which takes a few seconds.", flush=True)
@@ -96,7 +96,7 @@ def _updates(settings: LoopSettings) -> tuple[RanksUpdate, ...]:
     return tuple(updates_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
-# Texts ----------------------------------------------------------------------------------------------------------------
+# Text -----------------------------------------------------------------------------------------------------------------
 
 
 def _state_text(now: RanksUpdate, settings: LoopSettings) -> str:
@@ -160,7 +160,7 @@ def _scene(rank: RankGradient) -> Arrows:
 
 
 def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
-    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes that also have room for those of ``scale``."""
+    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes with room for the arrows of ``scale``."""
     same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
     for number, rank in enumerate(ranks):
         for mark in arrow_marks(_scene(rank)):

@@ -28,7 +28,7 @@ ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 _MICRO_BATCHES = 9
-"""Three windows of three; longer loops start again from the first."""
+"""The number of micro-batches, for three windows of three; a longer loop starts again from the first."""
 LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
@@ -46,7 +46,7 @@ class LoopSettings:
 
     @property
     def source(self) -> str:
-        """The loop, in plain PyTorch; ``windows`` holds this rank's share of every micro-batch."""
+        """The loop, in plain PyTorch; ``windows`` yields this rank's share of every micro-batch."""
         clear = {
             "none": ["    optimizer.zero_grad()"],
             "rank 1": ["    if rank == 0:  # rank 1 forgets", "        optimizer.zero_grad()"],
@@ -84,7 +84,7 @@ def all_settings() -> list[LoopSettings]:
 
 @cache
 def make_data() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return inputs (micro-batches x samples x 2) and targets (micro-batches x samples x 1).
+    """Return the inputs (micro-batches x samples x 2) and the targets (micro-batches x samples x 1).
 
     The best weights change within a micro-batch from (2.4, -0.4) for the first samples to (0.6, 2.2) for the last. So
     the gradients of the two ranks differ from each other and from their mean.
@@ -100,7 +100,7 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run_ranks() -> dict[LoopSettings, list[Any]]:
-    """Run all loops in two processes, only once, and return both records by loop (see ``two_ranks_script.py``).
+    """Run all loops in two processes, only once, and return the ranks' records by loop (see ``two_ranks_script.py``).
 
     Raises RuntimeError, with a message for learners, if the processes failed; ``clear_failure`` allows another try.
     """
@@ -119,7 +119,7 @@ def clear_failure() -> bool:
 
 @cache
 def _results() -> dict[LoopSettings, list[Any]] | str:
-    """Run all loops in two processes, and return both records by loop, or a message for learners if that fails.
+    """Run all loops in two processes, and return the ranks' records by loop, or a message for learners on failure.
 
     A failure is also cached: each start may take minutes, and an instrument calls this at every move of a slider.
     """
@@ -199,7 +199,7 @@ class RanksUpdate:
         return math.dist(self.paths[0][-1], self.paths[1][-1])
 
 
-_Parts = dict[str, Any]  # the parts of a .grad: the name of a contribution -> its vector
+_Parts = dict[str, Any]  # name of a contribution to .grad -> its vector
 
 
 def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpdate]:

@@ -29,7 +29,7 @@ class Watched:
     """One loop and this rank's record of it."""
 
     def __init__(self, loop: dict[str, Any], inputs: torch.Tensor, targets: torch.Tensor) -> None:
-        """Create the model, whose two weights start at 0; inputs and targets are micro-batches x samples x ..."""
+        """Create the model, whose two weights start at 0; both tensors are micro-batches x samples x numbers."""
         self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
         self.updates: list[dict[str, Any]] = []
         self.own_grad: list[float] = []
@@ -44,7 +44,7 @@ class Watched:
         return None if grad is None else grad.flatten().tolist()
 
     def reduce(self, bucket: Any) -> Any:
-        """All-reduce a bucket to the mean over the ranks, as DDP does by default, and record it."""
+        """All-reduce a bucket to the mean over the ranks, as DDP does by default, and record its size and contents."""
         buffer = bucket.buffer()
         self.sent.append((buffer.nbytes, buffer.tolist()))
         work: Any = dist.all_reduce(buffer.div_(2), async_op=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
 _MAX_PROCESSES = 8
-_MAX_LETTERS = 200
+_MAX_CHARS = 200
 _NO_PROCESSES = (
     "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
     "notebook with Python on a computer."
@@ -73,7 +73,7 @@ def launch(
     Args:
         script: A file with plain PyTorch; each process runs all of it, in the file's folder.
         processes: Number of processes, 1 to 8.
-        seconds: Time limit, counted from when all scripts have started; after it, the processes are ended.
+        seconds: Time limit, counted from the start of the last script; the processes still running then are ended.
         settings: Additional environment variables for the processes.
 
     Returns:
@@ -92,7 +92,7 @@ def launch(
             "LOCAL_WORLD_SIZE": str(processes),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process hosts the store, no rank does
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process hosts the store, not a rank
             "TORCHELASTIC_RESTART_COUNT": "0",
             **_thread_and_network_settings(),
             **(settings or {}),
@@ -166,7 +166,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: the processes that were still running have been ended.")
-    # First the ranks that were killed from outside, then by the time of the error, last those that had to be ended.
+    # First the ranks that ended without reporting an error, then the others by time, last the ranks ended by stop_all.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
@@ -184,8 +184,8 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
     if error and not caused and re.search("(?i:connection|peer|timed out|socket)", message):
         return f"lost its partner: {error}"
     if error:
-        return f"failed: {error}: {message if len(message) < _MAX_LETTERS else message[: _MAX_LETTERS - 3] + '...'}"
-    last = " ".join(worker.read("errors")[-_MAX_LETTERS:].split())
+        return f"failed: {error}: {message if len(message) < _MAX_CHARS else message[: _MAX_CHARS - 3] + '...'}"
+    last = " ".join(worker.read("errors")[-_MAX_CHARS:].split())
     return _exit_text(code) + f"\n    its last output on stderr: {last}" * bool(last)
 
 

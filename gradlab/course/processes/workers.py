@@ -35,11 +35,11 @@ _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data
 _STARTUP_SECONDS = 120.0  # until all scripts have started: without forking, each worker imports torch
 GRACE_SECONDS = 8.0  # for other ranks to notice a failure themselves, and for torch's clean-up, which may hang
 _REPORT_SECONDS = 0.05  # between two reports
-_MAX_ERROR_LETTERS = 900  # a report below 4 KiB is written to the pipe in one piece, whichever thread sends it
+_MAX_ERROR_CHARS = 900  # a report below 4 KiB is written to the pipe in one piece, whichever thread sends it
 
 
 def prepare() -> None:
-    """Start to load torch in the background for later processes, and return at once (on Linux only)."""
+    """On Linux, start to load torch in the background for later processes, and return at once; else do nothing."""
     if START_METHOD == "forkserver":
         from multiprocessing import forkserver
 
@@ -64,7 +64,7 @@ class Worker:
 
     @property
     def reports(self) -> dict[str, Any]:
-        """The latest reports: "started", "at" (a line) and "ended"; of an error "error", "words", "when" and "line"."""
+        """The reports by name: "started", "at" (a line), "ended"; for an error, "error", "words", "when" and "line"."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
                 self._reports |= self._pipe.recv()
@@ -87,7 +87,7 @@ class Worker:
 
     def kill(self) -> None:
         """End the process and, on systems with process groups, all processes that it has started."""
-        if self.process.pid and hasattr(os, "killpg"):  # 0 would mean our own group
+        if self.process.pid and hasattr(os, "killpg"):  # a pid of 0 would mean our own group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self.done:
@@ -101,9 +101,9 @@ class Worker:
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
-    """Wait until all workers have ended or time runs out, and return whether it ran out.
+    """Wait until all workers have ended or time runs out, and return whether a script ran out of time.
 
-    Once a worker has failed, or all have finished the script, the rest have GRACE_SECONDS left to end.
+    Once a worker has failed, or all have finished the script, the rest get GRACE_SECONDS, and False is returned.
     """
     from multiprocessing.connection import wait
 
@@ -131,7 +131,7 @@ def stop_all(workers: list[Worker]) -> None:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the module ``__main__``, which a rank would import: a script with no guard would launch itself again."""
+    """Hide ``__main__``, which each rank would import: a launching script without a guard would launch again."""
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         yield
@@ -155,7 +155,7 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
         import torch
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded before it was set
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded before this was set
         starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -194,4 +194,4 @@ def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
 def _report(error: BaseException, script: str) -> dict[str, Any]:
     raised, message = raised_at(error, script.__eq__), " ".join(str(error).split())
     line = raised and raised[1]
-    return {"error": type(error).__name__, "words": message[:_MAX_ERROR_LETTERS], "when": time.time(), "line": line}
+    return {"error": type(error).__name__, "words": message[:_MAX_ERROR_CHARS], "when": time.time(), "line": line}

@@ -193,5 +193,5 @@ def test_words_with_a_part_missing_are_refused(tmp_path: Path, part: str, instea
     path = tmp_path / "nb00.md"
     assert part in WORDS
     path.write_text(WORDS.replace(part, instead), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"an exercise must have .*, got others in '## `f`"):
+    with pytest.raises(ValueError, match=r"an exercise must have .*, got other parts in '## `f`"):
         read_exercises(path)
