@@ -511,4 +511,3 @@ def test_a_scaler_that_is_off_takes_no_state_and_gives_none() -> None:
         run.edit(source)
         run.advance(updates=2)
     assert run.updates == 6
-    assert run.loop.scale() == 65536.0
