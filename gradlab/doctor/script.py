@@ -32,8 +32,7 @@ from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes; NOT_RUN is also that of a program that fails without a finding, or trains nothing that can be judged."""
-_TORCHRUN = "torch.distributed.run"
-"""The module that the command ``torchrun`` runs."""
+_TORCHRUN = "torch.distributed.run"  # the module that the command torchrun runs
 _GRACE_SECONDS = 2.0  # in which processes that also received Ctrl-C may end by themselves
 _REPORT_SECONDS = 10.0  # in which a process that is being ended may write its report
 
@@ -230,9 +229,10 @@ class EntryPoint:
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
-    """Return the program at a path (``train.py``, ``lesson.ipynb``) or, if ``module``, that module (``package.train``).
+    """Return the program at the path ``name`` or, if ``module`` is True, the module ``name`` (``package.train``).
 
-    Raises NotRunnableError if there is no such program, or if it is not Python.
+    Raises NotRunnableError if there is no such script or runnable module, if ``name`` is a command such as
+    ``accelerate``, or if a notebook cannot be read.
     """
     if module:
         return _find_module(name)
@@ -271,7 +271,7 @@ def _find_module(name: str) -> EntryPoint:
 
 
 def _run_main(code: CodeType, **names: Any) -> None:
-    """Run code as the module ``__main__``, which is put back at exit, so that pickle finds its classes there."""
+    """Run code as a new module ``__main__``, which pickle finds in ``sys.modules`` during the run and at exit."""
     main = ModuleType("__main__")
     vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
     before = sys.modules["__main__"]
