@@ -83,7 +83,7 @@ class GraphHolder:
     name: str
     site: Site
     batches: int
-    """A lower bound on the number of earlier batches whose graphs the variable holds; for a hook, of its graphs."""
+    """The minimum number of earlier batches whose graphs the variable holds; for a hook, the number of graphs."""
     carried: bool = False
     """True if the variable is a state that is passed to the model again; False if losses or outputs are added to it."""
     hook: bool = False

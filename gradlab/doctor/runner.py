@@ -1,4 +1,4 @@
-"""All listeners and rules on one loop: listeners emit events, GradState turns them into facts, rules judge these."""
+"""All listeners and rules on one loop: listeners emit events, GradState turns them into facts, rules judge facts."""
 
 from __future__ import annotations
 

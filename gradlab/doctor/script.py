@@ -52,10 +52,10 @@ def run_script(
 ) -> int:
     """Run a script, a notebook, a module or torchrun under watch, write the report, and return the exit code.
 
-    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; there it is
-    alone unless ``form`` is "text", and all other output goes to standard error. The watch ends early after ``updates``
-    or ``seconds``. ``report_to`` is a file for the report if this process is a rank of a torchrun that the doctor has
-    started; then nothing is printed, and the exit code is that of the program.
+    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; then, unless
+    ``form`` is "text", all other output goes to standard error. The watch ends early after ``updates`` or ``seconds``.
+    With ``exit_zero``, findings give the exit code 0. ``report_to`` is a file for the report if this process is a rank
+    of a torchrun that the doctor has started; then nothing is printed, and the exit code is that of the program.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
@@ -244,7 +244,7 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
         return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
     if shutil.which(name):  # such as accelerate in `accelerate launch`
         raise NotRunnableError(
-            f"{name}: not a Python script; if it starts other programs, let it start the doctor: give it "
+            f"{name}: not a Python script; if it is a program that starts others, give it "
             "`-m gradlab doctor train.py` in place of the script"
         )
     what = "a folder" if path.is_dir() else "no such file"

@@ -22,7 +22,7 @@ from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
-_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; twice as many, for accumulation
+_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; twice as many, for windows of several
 
 
 class BackwardListener(Listener):

@@ -53,7 +53,7 @@ class OptimizerListener(Listener):
                 self._note_parent(watched, optimizer, lines[0])
 
     def _note_parent(self, watched: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
-        """Record the previous optimizer that the same line created over the same weights as the parent."""
+        """Set the parent: the previous optimizer that the same line created over the same weights."""
         for param in _params(optimizer)[:1]:
             newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
             if (previous := newest.get(site)) is not None:  # an optimizer that never stepped is skipped

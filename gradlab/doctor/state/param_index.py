@@ -119,7 +119,7 @@ class ParamIndex:
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
-        """Return the sets of ``params`` that have a gradient, and that have lost or changed it since the last call."""
+        """Return the subsets of ``params`` that have a gradient, that have lost it, and whose gradient has changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
             if (param := reference()) is None:  # its gradient is gone as well, which is not a clearing

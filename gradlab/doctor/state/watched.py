@@ -210,7 +210,7 @@ class WatchedOptimizer:
     frozen_checks: int = 0
     """Number of steps; at every eighth, weights that have a gradient but require none are searched for."""
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """Some weights that have a gradient but require none, each with values of it before the newest step."""
+    """Some weights that have a gradient but require none, each with some of its values before the newest step."""
     values: list[Tensor] | None = None
     """Values of some weights after the newest step; None for the first optimizer of a line, or if unreadable."""
 
