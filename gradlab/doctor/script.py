@@ -31,7 +31,7 @@ from .reports import FindingFilter, ReportPrinter, write_stdout
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
-"""Exit codes; NOT_RUN is also that of a program that fails without a finding, or trains nothing that can be judged."""
+"""Exit codes; NOT_RUN is also for a program that fails without a finding, or trains nothing that can be judged."""
 _TORCHRUN = "torch.distributed.run"  # the module that the command torchrun runs
 _GRACE_SECONDS = 2.0  # in which processes that also received Ctrl-C may end by themselves
 _REPORT_SECONDS = 10.0  # in which a process that is being ended may write its report

@@ -80,7 +80,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             clock.daemon = True
             try:
                 clock.start()
-            except RuntimeError:  # as in a browser
+            except RuntimeError:  # such as in a browser
                 message = "watch: seconds needs a thread, and no thread can be started here; use updates"
                 raise ValueError(message) from None
             self._stops.callback(clock.cancel)

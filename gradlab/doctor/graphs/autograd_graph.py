@@ -20,7 +20,7 @@ _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
 class Token:
-    """Metadata of a node that lives as long as the node; ``born`` is the number of backward passes at its creation."""
+    """Metadata that lives as long as its node; ``born`` is the number of backward passes at the node's creation."""
 
     __slots__ = ("__weakref__", "born")
     born: int

@@ -30,7 +30,7 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._newest: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """First parameter of an optimizer -> line that created it -> the newest optimizer from this line."""
+        """First parameter of an optimizer -> line that created the optimizer -> the newest optimizer from this line."""
 
     def patch(self, patches: Patches) -> None:
         """Replace ``__init__`` and ``zero_grad`` of all optimizers."""

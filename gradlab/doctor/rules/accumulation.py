@@ -168,7 +168,7 @@ class StepLeftOut(Rule):
     def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes in one clearing without a step
+        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes that one clearing removed unused
 
     def step(self, facts: StepFacts) -> None:
         """Record steps that apply several batches, and batches that were cleared without a step."""
@@ -240,7 +240,7 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> windows
 
     def step(self, facts: StepFacts) -> None:
         """Check a window of mean losses with the same call path and parameters."""

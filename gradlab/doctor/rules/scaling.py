@@ -25,7 +25,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
 
     It adds parentheses to ``scaler.update``, or inserts a call above the ``continue`` that skips update() or below the
-    last step, or marks the condition around update(). It is None if there is no such location.
+    last step, or marks the condition around update(). Returns None if there is no such location.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -163,7 +163,7 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
     Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls have the same flaw.
+    one that steps next. A line is reported if at least half of its calls (in the last case, all) have the flaw.
     """
 
     CLIP_BEFORE_UNSCALE = Code(

@@ -110,8 +110,8 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statement], ...]) -> list[_Statement]:
     """Return the statements of some kinds around a line, in the same function, the innermost first."""
-    own = _own_statements(function_around(site))
-    statements = [statement for statement in own if isinstance(statement, kinds) and holds(statement, site[1])]
+    candidates = _own_statements(function_around(site))
+    statements = [statement for statement in candidates if isinstance(statement, kinds) and holds(statement, site[1])]
     return sorted(statements, key=lambda node: (-node.lineno, -node.col_offset))
 
 

@@ -33,7 +33,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the only line that froze the parameters named ``parts``, or the edit of a failed unfreezing; or None."""
+    """Return the line that froze parameters, or the edit of a failed unfreezing of ``parts``; None if not unique."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # loop variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
@@ -74,7 +74,7 @@ def made_from_helper(site: Site) -> bool:
 
 
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
-    """Return the edit that repeats an optimizer's creation below ``later``; just ``later`` in another function."""
+    """Return the edit that repeats ``creation`` below ``later``; only ``later`` if that is in another function."""
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):
         return Cause(*later)

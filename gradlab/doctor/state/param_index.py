@@ -180,7 +180,7 @@ class ParamIndex:
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
-        """Return one number for each gradient of ``params``, as a tensor on their device; 0 means that it is all zeros.
+        """Return a tensor with a number for each gradient of ``params``, which is 0 only if the gradient is all zeros.
 
         None if any parameter has no gradient, or one without values (on the device "meta", or of a Tensor subclass).
         """
