@@ -43,20 +43,20 @@ class LossFlaw:
     kind: str
     """The kind, such as "softmax"; rules/losses.py has the message for each kind."""
     proof: str = ""
-    """The evidence as text; "" if a closer look shows that the code is intentional."""
+    """The evidence; "" if a closer look shows that the code is intentional, or if the origin of a NaN is unknown."""
     loss: tuple[Site, ...] = ()
     """The learner's lines that led to the loss function, the innermost last; empty if they were not recorded."""
     source: tuple[Site, ...] = ()
-    """The learner's lines that led to the activation whose result the loss receives; empty if there is none."""
+    """The learner's lines that led to the activation whose result the loss receives; empty if none were recorded."""
     edit: Edit | Cause | None = None
-    """The edit or location, for kinds whose edit must be found while the loop runs; None for the others."""
+    """The edit or location if it must be found while the loop runs; None for other kinds, or if it is not found."""
     fields: dict[str, Any] = field(default_factory=dict, compare=False)
-    """Values for the {fields} in the message and the fix of its Code."""
+    """Values of the {fields} in the message and the fix of the Code that reports the flaw."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss that is cut off from parameters or computed from none, and so may move no weight."""
+    """A term of a loss that may move no weight: it is cut off from parameters or, perhaps, made from untrained ones."""
 
     index: int
     """The position of the term in the sum, from 0."""
@@ -83,13 +83,13 @@ class GraphHolder:
     name: str
     site: Site
     batches: int
-    """The least number of earlier batches whose graphs the variable holds."""
+    """The minimum number of earlier batches whose graphs the variable holds; for a hook, the number of graphs."""
     carried: bool = False
     """True if the variable is a state that is passed to the model again; False if losses or outputs are added to it."""
     hook: bool = False
     """True if a forward hook stores the graphs."""
     tensors: frozenset[str] = frozenset()
-    """Names of the tensors with a graph in the function around ``site``; empty if that function was not running."""
+    """Variables with a graph in the function around ``site``; empty if it is not running, or for states and hooks."""
 
 
 @dataclass(init=False, eq=False)
@@ -99,17 +99,17 @@ class Backward(Event):
     number: int
     site: Site
     call_path: int = 0
-    """A hash of the learner's calls that led to this pass."""
+    """A hash of the calls that led to this pass, from ``site_and_path``."""
     present: int = 0
-    """Parameters that had a gradient when the pass began, without those that ``norms`` has shown to be zeros."""
+    """Parameters that had a gradient when the pass began; GradState removes those whose norms are 0."""
     norms: Any = None
-    """Norms of these gradients, to detect zeros; None where they were not measured."""
+    """Norms of the gradients of ``present``, to detect zeros; None if not measured, or already used by GradState."""
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """The factors of the first mean in the loss, such as (0.25,) if it is divided by 4."""
+    """The factors of the first mean in the loss, such as (0.25,) if it is divided by 4; empty if there are none."""
     mass: float = 0.0
-    """The sum of the absolute weights of the means in the loss; 0 if there are none, or if they were not read."""
+    """The sum of the absolute weights of the means in the loss; 0 if there are none, or if the graph was not read."""
     tokens: Any = None
     """Total weight of the targets, without ignored ones, if the first mean is a cross-entropy; None otherwise."""
     scaled: bool = False
@@ -117,11 +117,11 @@ class Backward(Event):
     nodes: int = 0
     """Number of nodes in the graph, counted in some of the passes that retain it; 0 in the others."""
     alive: int = 0
-    """Number of losses, or of outputs if more, from before the last two passes that are alive; 0 if not counted."""
+    """Number of live losses, or live model outputs if more, from before the last two passes; 0 if not counted."""
     holder: GraphHolder | None = None
-    """The variable that keeps these graphs alive; None if it was not searched for or not found."""
+    """The variable that keeps graphs of earlier batches alive; None if it was not searched for or not found."""
     loss: Any = None
-    """The value of the loss; None if it is not a single number; a tensor until ``fetch_norms`` reads it from a GPU."""
+    """The value of the loss; on a GPU, a tensor until ``fetch_norms`` reads it; None if it is not a single float."""
     flaws: tuple[LossFlaw, ...] = ()
     """Flaws of the loss, which is examined in some passes only."""
     terms: tuple[LossTerm, ...] = ()
@@ -137,7 +137,7 @@ class Backward(Event):
     closure_of: int = -1
     """Index of the optimizer whose step ran the pass in a closure; -1 if none did."""
     step_index: int = 0
-    """Index of the first step that used the pass, or of the step whose closure ran it; filled in by GradState."""
+    """Index of the first step that used the pass or whose closure ran it; 0 before; filled in by GradState."""
     moved: bool = False
     """True if the pass ran in a closure whose step has moved weights since the closure's previous pass."""
     has_grads: bool = False
@@ -145,9 +145,9 @@ class Backward(Event):
     previous: int = -1
     """Autograd's sequence number when the previous pass of the same call path began; -1 if there was none."""
     carried: bool = False
-    """Set only if the pass fails: True if its graph has nodes from before ``previous`` and an update came since."""
+    """Set only if the pass fails: True if its graph has nodes from before ``previous``, and an update came later."""
     nonzero: int = 0
-    """Parameters whose gradient was nonzero when the pass began; GradState sets this and all fields below."""
+    """Parameters with a gradient measured as nonzero when the pass began; GradState sets this and the fields below."""
     added: int = 0
     """Parameters whose gradients the pass added to."""
     zeros: int = 0
@@ -155,7 +155,7 @@ class Backward(Event):
     stepped_params: int = 0
     """Parameters that a step has updated with gradients of this pass."""
     first_step_pass: int = 0
-    """Number of the newest backward pass when a step first used this one; 0 if none has."""
+    """Number of the newest backward pass when a step first used this one; 0 if no step has used it."""
     cleared_params: int = 0
     """Parameters whose gradient was cleared before any step used this pass."""
     skipped_by_scaler: bool = False
@@ -168,14 +168,14 @@ class Backward(Event):
 
 @dataclass(slots=True, eq=False)
 class Added(Event):
-    """The parameters whose gradients a backward pass has changed; emitted when it ends, and by steps inside it."""
+    """The parameters whose gradients a backward pass has changed; emitted when it ends, and before steps inside it."""
 
     backward: Backward
     params: int
     norms: Any = None
-    """Norms of these gradients after the pass, to recognize zeros that it left; None if they were not measured."""
+    """Norms of the gradients of ``params`` after the pass, to recognize zeros; None if they were not measured."""
     groups: Any = ()
-    """The ParamGroupStates of these parameters before the pass; filled in by GradState."""
+    """The ParamGroupStates of ``params`` before the pass; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -185,12 +185,12 @@ class Clear(Event):
     site: Site
     params: int
     lost: list[Backward] = field(default_factory=list)
-    """Backward passes in these gradients that no step had used; filled in by GradState."""
+    """Backward passes in the cleared gradients that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
 class ParamSlotReused(Event):
-    """The reuse of bits, of parameters that no longer exist, for new parameters."""
+    """New parameters that get the bits of parameters which no longer exist."""
 
     params: int
 
@@ -201,7 +201,7 @@ class GradEdited(Event):
 
     params: int
     norms: Any
-    """Norms of these gradients, in the order of the parameters, to recognize zeros as a clearing; None if unknown."""
+    """Norms of the gradients of ``params``, in their order, to recognize zeros as a clearing; None if unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -215,15 +215,15 @@ class Step(Event):
     present: int
     """Parameters of the optimizer that have a gradient."""
     norms: Any = None
-    """Norms of these gradients, which should be zeros, if no pass has added to any since a clearing; else None."""
+    """Norms of the gradients of ``present``, to detect zeros, if no pass added to any since a clearing; else None."""
     frozen: int = 0
-    """Parameters of the optimizer that do not require a gradient; 0 if any of its parameters has one."""
+    """Parameters of the optimizer that do not require a gradient; 0 if any of its parameters has a gradient."""
     frozen_moved: int = 0
-    """Parameters that the step has changed although they do not require a gradient; a few are checked in some steps."""
+    """Parameters that the step has changed although they require no gradient; only a few are checked, in some steps."""
     moved: bool = False
     """True if anything other than this optimizer has written to its weights since its last step."""
     versions: int = -1
-    """The sum of the weights' version counters when its closure's newest pass began; -1 without a closure."""
+    """The sum of the weights' version counters when the newest pass in the step's closure began; -1 without one."""
     closure: bool = False
     """True if a closure of this step ran a backward pass, or cleared or edited gradients."""
     scaler: bool = False
@@ -231,7 +231,7 @@ class Step(Event):
     backward: bool = False
     """True if the step was called during a backward pass."""
     resumes: int = 0
-    """At a first step, the number of earlier optimizers from the same line whose weights it takes over; else 0."""
+    """At a first step, ``WatchedOptimizer.predecessors`` if the last predecessor had momentum or averages; else 0."""
     lines: tuple[Site, ...] = ()
     """If ``resumes`` is not 0, the learner's lines that led to this step, the innermost first."""
 
@@ -275,7 +275,7 @@ class Clip(Event):
     empty: bool = False
     """True if the call had no parameters."""
     groups: Any = ()
-    """The ParamGroupStates of these parameters; filled in by GradState."""
+    """The ParamGroupStates of ``params``; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -309,7 +309,7 @@ class Schedule(Event):
     after: float
     """The greatest learning rate of the optimizer after the step; NaN if it is on a GPU."""
     other: int = -1
-    """An optimizer that steps the same parameters at a constant rate, if the scheduled one never steps; else -1."""
+    """An optimizer that steps the same parameters at a constant rate, if the scheduled one has not stepped; else -1."""
     metric: float = math.nan
     """The metric passed to a ReduceLROnPlateau; NaN for other schedulers."""
 
@@ -339,18 +339,18 @@ class Forward(Event):
     """The name of the learner's function that calls the module; "" if there is none."""
     params: int
     first: int = 0
-    """An id for the values of the first argument, to tell sampling from evaluation; 0 where no rule needs it."""
+    """An id for the values of the first argument, to tell sampling from evaluation; 0 if no rule needs it."""
     again: bool = False
     """True if PyTorch's own code calls the module, as ``update_bn`` does."""
     names: tuple[str, ...] = ()
     """The module's names in the learner's function; empty except at the first call from this line."""
     frozen_norms: int = 0
-    """Parameters of frozen BatchNorm layers in training mode, if eval() was called on a part with the layer, or
-    nothing else in the module is frozen; 0 if nothing in the module learns."""
+    """Parameters of each frozen BatchNorm layer in training mode, if eval() was called on a part that contains it,
+    or if nothing else in the module is frozen; 0 if nothing in the module learns."""
     dropouts: frozenset[Site] = frozenset()
     """The first line of each forward() that mentions a dropout and belongs to a module in evaluation mode."""
     fed: bool = False
-    """True if an argument requires a gradient, such as the output of another module."""
+    """True if an argument requires a gradient, such as another module's output; only the first calls are checked."""
 
 
 @dataclass(slots=True, eq=False)

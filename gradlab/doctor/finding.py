@@ -31,7 +31,7 @@ class Code:
     message: str = ""
     """The bug in one sentence; may contain {fields} that a rule fills in."""
     fix: str = ""
-    """The fix in one sentence, for bugs that no single line of Python is sure to fix; may contain {fields}."""
+    """The fix in one sentence, used if the search finds no line of Python that fixes the bug; may contain {fields}."""
 
     def with_(self, **changes: Any) -> Code:
         """Return a copy of this code with ``changes``, such as another message or severity."""
@@ -162,7 +162,7 @@ class Report:
         return [self.summary, *(f"Not available on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
-        """Return a copy as a plain Report, without the machinery of ``watch``."""
+        """Return a copy of class Report, without the further attributes of a ``watch``."""
         return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return ``file`` relative to the working directory, unchanged if it is outside; "cell" for a notebook cell."""
+    """Return ``file`` relative to the working directory if it is inside, else unchanged; "cell" for a notebook cell."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

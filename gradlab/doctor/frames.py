@@ -29,7 +29,7 @@ def _site(frame: FrameType | None) -> Site:
 
 
 def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
-    """Return the learner's line and a hash of the calls that led to it, which distinguishes the callers of a helper.
+    """Return the learner's line, else a library's, and a hash of the calls to it, to distinguish callers of a helper.
 
     If the learner's own calls are fewer than ``_MOST_CALLS``, the hash also includes library calls around them.
     """
@@ -50,7 +50,7 @@ def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
 
 
 def call_chain(frame: FrameType | None) -> list[FrameType]:
-    """Return the frames of the learner's own functions that led to ``frame``, the innermost first."""
+    """Return up to ``_MOST_FUNCTIONS`` frames of the learner's own functions, from ``frame`` outwards."""
     chain: list[FrameType] = []
     while len(chain) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
         chain.append(frame)
@@ -66,7 +66,7 @@ def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
-    """Return the learner's line that constructs a module, even if ``frame`` is inside the constructor of the module."""
+    """Return the learner's line at ``frame``; inside constructors of modules, the line that calls the outermost one."""
     frame = outer = user_frame(frame)
     while outer is not None:
         maker = user_frame(outer.f_back)

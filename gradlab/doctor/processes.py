@@ -39,9 +39,9 @@ def read_report(path: Path) -> Report | None:
 
 @dataclass
 class ChildRun:
-    """A replacement of a process's ``run`` that also watches it if there is a ``path`` for the report.
+    """A replacement for a process's ``run`` that also watches it if there is a ``path`` for the report.
 
-    It can be sent to a new interpreter. In a forked process, ``leave`` ends the watch that it inherits from its parent.
+    It can be pickled for a new interpreter. In a forked process, ``leave`` ends the watch inherited from the parent.
     """
 
     process: BaseProcess
@@ -81,7 +81,7 @@ class TerminatedError(SystemExit):
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Raise TerminatedError at the first SIGTERM in a block on the main thread, unless it has another handler."""
+    """Raise TerminatedError at the first SIGTERM in a block on the main thread, unless SIGTERM has another handler."""
     process, ended = os.getpid(), False
 
     def end(number: int, frame: FrameType | None) -> None:

@@ -64,7 +64,7 @@ def _ignored_by_comment(finding: Finding) -> bool:
 def read_settings(beside: Path) -> dict[str, Any]:
     """Return the table ``[tool.gradlab.doctor]`` of the nearest ``pyproject.toml`` as arguments of a FindingFilter.
 
-    The file is looked for in the folder of ``beside`` and in its parents; without one, the result is empty. Raises
+    The file is looked for in the folder of ``beside`` and in its parents; if there is none, the result is empty. Raises
     ValueError, which names the file, for invalid TOML and for a key or a value that is not allowed.
     """
     files = (folder / "pyproject.toml" for folder in beside.absolute().parents)
@@ -142,7 +142,7 @@ class ReportPrinter:
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
-                with contextlib.suppress(OSError, ValueError):  # these are not files, as in a notebook
+                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, such as in a notebook
                     self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
                     at_end.callback(setattr, self, "_stdout", None)
                     at_end.callback(os.close, self._stdout)
@@ -172,7 +172,7 @@ class ReportPrinter:
                 self._output.write_text(f"{text}\n", encoding="utf-8")
             except OSError as error:  # the training is over, and its report must not be lost
                 print(f"gradlab doctor: --output {self._output}: {error.strerror}\n{text}", file=sys.stderr, flush=True)
-        elif self._stdout is not None:  # the program still runs
+        elif self._stdout is not None:  # the program still runs, with its output redirected
             try:
                 os.write(self._stdout, f"{text}\n".encode())
             except BrokenPipeError:
@@ -182,7 +182,7 @@ class ReportPrinter:
 
 
 def write_stdout(text: str = "") -> bool:
-    """Print and flush a text; return False if standard output is closed or, as by ``| head``, no longer read."""
+    """Print and flush ``text``; return False if standard output is closed or, as with ``| head``, no longer read."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:

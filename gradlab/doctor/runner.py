@@ -1,4 +1,4 @@
-"""All listeners and rules on one loop: listeners emit events, GradState makes facts of them, rules judge the facts."""
+"""All listeners and rules on one loop: listeners emit events, GradState turns them into facts, rules judge facts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RuleRunner:
 
     @never_raises
     def _finish(self) -> None:
-        if not self.log.thread.runs_elsewhere():  # that thread may be writing to a .grad right now
+        if not self.log.thread.runs_elsewhere():  # the watched thread may be writing to a .grad
             self.log.detect_changes()
         self.log.flush()
 
@@ -104,12 +104,12 @@ class LiveDoctor:
         self._runner.stop()
 
     def findings(self) -> list[Finding]:
-        """Return the findings of the last backward passes: a bug that is fixed disappears after some batches."""
+        """Return the findings reported in the last ``_RECENT`` backward passes, so that a fixed bug disappears."""
         shown, least = self._runner.context.newest, self._runner.context.log.passes.count - _RECENT
         return [each for each in self._runner.findings() if shown[each.code, (each.file, each.line)] > least]
 
     def text(self) -> str:
-        """Return the current errors and warnings as a line of text; "" if there are none."""
+        """Return the current errors and warnings in one line; "" if there are none."""
         return " ".join(
             f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
             for finding in self.findings()

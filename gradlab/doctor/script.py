@@ -31,9 +31,8 @@ from .reports import FindingFilter, ReportPrinter, write_stdout
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
-"""Exit codes; NOT_RUN is also that of a program that fails without a finding, or trains nothing that can be judged."""
-_TORCHRUN = "torch.distributed.run"
-"""The module that the command ``torchrun`` runs."""
+"""Exit codes; NOT_RUN is also for a program that fails without a finding, or trains nothing that can be judged."""
+_TORCHRUN = "torch.distributed.run"  # the module that the command torchrun runs
 _GRACE_SECONDS = 2.0  # in which processes that also received Ctrl-C may end by themselves
 _REPORT_SECONDS = 10.0  # in which a process that is being ended may write its report
 
@@ -53,10 +52,10 @@ def run_script(
 ) -> int:
     """Run a script, a notebook, a module or torchrun under watch, write the report, and return the exit code.
 
-    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; there it is
-    alone unless ``form`` is "text", and all other output goes to standard error. The watch ends early after ``updates``
-    or ``seconds``. ``report_to`` is a file for the report if this process is a rank of a torchrun that the doctor has
-    started; then nothing is printed, and the exit code is that of the program.
+    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; then, unless
+    ``form`` is "text", all other output goes to standard error. The watch ends early after ``updates`` or ``seconds``.
+    With ``exit_zero``, findings give the exit code 0. ``report_to`` is a file for the report if this process is a rank
+    of a torchrun that the doctor has started; then nothing is printed, and the exit code is that of the program.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
@@ -230,9 +229,10 @@ class EntryPoint:
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
-    """Return the program at a path (``train.py``, ``lesson.ipynb``) or, if ``module``, that module (``package.train``).
+    """Return the program at the path ``name`` or, if ``module`` is True, the module ``name`` (``package.train``).
 
-    Raises NotRunnableError if there is no such program, or if it is not Python.
+    Raises NotRunnableError if there is no such script or runnable module, if ``name`` is a command such as
+    ``accelerate``, or if a notebook cannot be read.
     """
     if module:
         return _find_module(name)
@@ -244,7 +244,7 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
         return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
     if shutil.which(name):  # such as accelerate in `accelerate launch`
         raise NotRunnableError(
-            f"{name}: not a Python script; if it starts other programs, let it start the doctor: give it "
+            f"{name}: not a Python script; if it is a program that starts others, give it "
             "`-m gradlab doctor train.py` in place of the script"
         )
     what = "a folder" if path.is_dir() else "no such file"
@@ -271,7 +271,7 @@ def _find_module(name: str) -> EntryPoint:
 
 
 def _run_main(code: CodeType, **names: Any) -> None:
-    """Run code as the module ``__main__``, which is put back at exit, so that pickle finds its classes there."""
+    """Run code as a new module ``__main__``, which pickle finds in ``sys.modules`` during the run and at exit."""
     main = ModuleType("__main__")
     vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
     before = sys.modules["__main__"]

@@ -36,7 +36,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     models and optimizers are found as they are used. The loop's results stay the same, bit for bit, and PyTorch is
     restored when the block ends, even by an exception. After ``updates`` calls of ``step()``, or after ``seconds``, the
     watch ends early, at the next backward pass, and the block goes on at full speed. Raises TypeError or ValueError
-    with the argument, its value and what is allowed.
+    for an argument that is not allowed.
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
@@ -55,7 +55,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
         self.processes = 0
-        """Number of processes that this one has started, except those that only load data."""
+        """Number of processes that this one has started with multiprocessing, without data loaders and managers."""
         self.trained = False
         """True if the watched thread of this process has trained anything."""
 
@@ -80,7 +80,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             clock.daemon = True
             try:
                 clock.start()
-            except RuntimeError:  # as in a browser
+            except RuntimeError:  # such as in a browser
                 message = "watch: seconds needs a thread, and no thread can be started here; use updates"
                 raise ValueError(message) from None
             self._stops.callback(clock.cancel)
@@ -111,7 +111,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return start
 
     def _follow(self, process: BaseProcess) -> None:
-        """Do nothing to a process that is about to start; subclasses may prepare it."""
+        """Do nothing; subclasses may prepare ``process``, which is about to start."""
 
     def _end_early(self) -> None:
         self._end(None, early=True)
@@ -138,7 +138,9 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         except Exception as failure:
             log.give_up(failure)
         if early:
-            self.watched += " Then the watch ended early, as asked, and the program went on without it."
+            self.watched += (
+                " Then the watch ended early, at the limit that you set, and the program went on without it."
+            )
         if context.lost_places:
             self.watched += f" The doctor failed while it searched for the line to edit ({context.lost_places[0]})."
         if log.failure:
@@ -157,7 +159,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
 
 _MOST_NAMED = 4  # optimizers
-_MOST_LETTERS = 100  # characters of an error's message
+_MOST_CHARACTERS = 100  # of an error's message
 _COUNTED: dict[type, tuple[str, str]] = {
     Backward: ("backward pass", "es"),
     Step: ("step", "s"),
@@ -173,7 +175,7 @@ _COMPILED = (
 
 
 def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
-    """Return the sentences on what was watched, with counts; ``beside`` names the threads that were not followed."""
+    """Return sentences on what was watched, with counts; ``beside`` has the names of other threads that trained."""
     passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
@@ -220,20 +222,20 @@ def _updates(runner: RuleRunner) -> str:
 
 
 def ending_words(error: BaseException | None) -> str:
-    """Return a phrase for the error that ended a block: "The block ended with ValueError in line 12"; "" if none."""
+    """Return "The block ended with ValueError in line 12 (no label)" for an error; "" for None and SystemExit."""
     if error is None or isinstance(error, SystemExit):  # the exit code reports it
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
     where, why = (
         f" in line {site[1]}" if site else "",
-        f" ({shorten(lines[0].partition(' (')[0], _MOST_LETTERS)})" if lines else "",
+        f" ({shorten(lines[0].partition(' (')[0], _MOST_CHARACTERS)})" if lines else "",
     )
     return f"The block ended with {type(error).__name__}{where}{why}"
 
 
 def checked_words(runner: RuleRunner, beside: list[str]) -> str:
-    """Return the last line of a report: the counts of checked events and what was not judged; "" without training."""
+    """Return the last line of a report: counts of checked events, and what was not judged; "" if nothing trained."""
     log, made_by = runner.log, runner.context.state.optimizers.values()
     if not (log.passes.count or log.steps):
         return ""

@@ -25,7 +25,7 @@ def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
     optimizer.register_step_pre_hook(lambda *_: rows.append((w.item(), 0.0 if w.grad is None else w.grad.item())))
     answer(w, optimizer, _UPDATES)
     if len(rows) != _UPDATES:
-        raise TroubleError(f"{_UPDATES} steps are wanted, your loop makes {len(rows)}")
+        raise TroubleError(f"{_UPDATES} steps are expected, but your loop makes {len(rows)}")
     return rows
 
 

@@ -20,7 +20,7 @@ _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
 class Token:
-    """Metadata of a node that lives as long as the node; ``born`` is the number of backward passes at its creation."""
+    """Metadata that lives as long as its node; ``born`` is the number of backward passes at the node's creation."""
 
     __slots__ = ("__weakref__", "born")
     born: int
@@ -124,10 +124,10 @@ Means = tuple[float, tuple[float, ...], Any]
 
 
 def weighed_means(root: Any) -> Means:
-    """Return three values for the means that a loss is a sum of, each weighted by the product of its factors.
+    """Return the sum of the absolute weights of the means that are added up in a loss, and two values of the first.
 
-    They are the sum of the absolute weights, the factors of the first mean, and the total weight of its targets if that
-    is a cross-entropy, otherwise None. A sum divided by its number of rows or elements is also a mean.
+    The weight of a mean is the product of its factors. The two values are these factors, and the total weight of the
+    targets if the mean is a cross-entropy, else None. A sum divided by its number of rows or elements is also a mean.
     """
     mass, scales, tokens = 0.0, tuple[float, ...](), None
     for node, weight, factors in _walk(root):
@@ -139,7 +139,7 @@ def weighed_means(root: Any) -> Means:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
-    """Yield the nodes that are added up in a loss, each with its weight and the factors whose product it is."""
+    """Yield (node, weight, factors) for the nodes that are added up in a loss; the weight is the factors' product."""
     waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
     for node, weight, factors in waiting:  # the list grows during the loop
         if len(waiting) > _MOST:

@@ -25,13 +25,13 @@ _DEEP = 4  # levels, as in task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Return a variable that keeps old graphs alive at pass ``now``: one that is added to, or else a state; or None."""
+    """Return a variable that keeps old graphs alive at pass ``now``: one that is added to, else a state, else None."""
     state: GraphHolder | None = None
     for each_frame in (chain := call_chain(frame)):
         file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
         for name, value, batches in _keeping(variables(each_frame), now):
             if line := only_line(adds, file, name, line_now):
-                scope = function_around((file, line))  # its variables are known only while it is running
+                scope = function_around((file, line))  # a function's variables are known only while it runs
                 same = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
                 tensors = frozenset(key for key, part in variables(same[0]).items() if _has_graph(part)) if same else ()
                 return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
@@ -96,7 +96,7 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
     if isinstance(value, Tensor):
         return old_batches(value.grad_fn, now, through=through)
     parts = [*_elements(value).values()] if depth else []
-    # The oldest are searched as well, since a graph that has just been made is not a leak.
+    # The first elements are searched as well as the last, since a graph that has just been made is not a leak.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
     return set().union(*(_batches_in(part, now, depth - 1, through=through) for part in some))
 
@@ -113,7 +113,7 @@ class UnusedGraphs:
         self.uses = 0
         """Number of backward passes through any graph, including ``torch.autograd.grad``."""
         self.wasted: Counter[tuple[Site, ...]] = Counter()
-        """Lines of a call -> number of its graphs that were freed without any backward pass in the meantime."""
+        """Lines of a call -> number of its graphs that were freed before any backward pass could use them."""
         self.used: set[tuple[Site, ...]] = set()
         """Lines of calls whose graph was alive during a backward pass, which may have used it."""
 
@@ -128,7 +128,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Record a backward pass, which may use any live graph and, for its target, one freed graph per line."""
+        """Record a backward pass, which may use any live graph and, for its target, one freed graph of each call."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

@@ -40,7 +40,7 @@ _ACTIVATED: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
-    """Return the flaws in the graph of a loss and in the calls that computed it, one of each kind."""
+    """Return the flaws in the graph of a loss and in the calls that computed it, at most one of each kind."""
     flaws: dict[str, LossFlaw] = {}
     for each, op in _with_calls(node, trace):
         name = operation(each)
@@ -70,7 +70,7 @@ _RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose",
 
 
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
-    """Yield the nodes near a loss, each with the call that made it or, if it was not traced, the next traced call."""
+    """Yield the nodes near a loss, each with the call that made it, else with the nearest traced call that used it."""
     waiting, visited = [(root, trace.of(root) or Op(""))], {root}
     for node, op in waiting:
         yield node, op
@@ -108,7 +108,7 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
 def _difference(node: Any) -> Any:
     """Return the node of the difference d if a loss is the mean or sum of d ** 2, abs(d), log(cosh(d)) and the like.
 
-    It is the only difference near the loss whose shape is not that of any of its sides; None if there is no such node.
+    It is the only difference near the loss whose shape is not that of any of its sides; None if not unique.
     """
     waiting, visited, differences = [node.next_functions[0][0]], set[Any](), set[Any]()
     while waiting and len(visited) < _FEW:
@@ -156,7 +156,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether ``side`` and a shape with the same elements can broadcast to ``wide``."""
+    """Return whether ``side`` and the same shape with other dimensions of size 1 can broadcast to ``wide``."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))
@@ -176,7 +176,7 @@ def _dim(node: Any) -> int:
 
 
 _MOST_CALL_PATHS = 256
-# Passes of a call path that are examined: a term may be added only in the 1st pass and then every 2nd, 4th or 16th.
+# Passes of a call path that are examined: a term may be added only in the first of every 2, 4 or 16 passes.
 _LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 
 
@@ -216,7 +216,7 @@ class LossWatcher:
             self._not_finite(backward, node, traced=traced)
 
     def _not_finite(self, backward: Backward, node: Any, *, traced: bool) -> None:
-        """Find the operation that made a NaN in the first such graph of a call path, and its line in a traced one."""
+        """Find the operation behind a call path's first non-finite loss and, in a traced pass, the line of its call."""
         path = backward.call_path
         origin = self._origins.get(path)
         if origin is not None and path not in self._spoilt and spoilt_weights(node):
@@ -238,7 +238,7 @@ class LossWatcher:
 
 
 def _loss_number(loss: Tensor) -> Any:
-    """Return the value of a loss, None if it has none; on a GPU, a tensor to be read later, since nothing may wait."""
+    """Return the value of a loss, None if it is not a single float; on a GPU, a tensor to be read later."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
     try:

@@ -27,7 +27,7 @@ class NanOrigin:
     text: str
     """A description of the operation, such as "torch.log of 0"; "" if it was not found."""
     kind: str = "unknown"
-    """"weights" or "data" if these were not finite before, "operation" if it made the value, or "unknown"."""
+    """"weights" or "data" if not finite before, "operation" if the operation made the value, or "unknown"."""
     path: tuple[int, ...] = ()
     """The path from the loss to the operation's node: the index in ``next_functions`` of each node."""
     name: str = ""
@@ -77,7 +77,7 @@ def _steep(node: Any) -> bool:
 
 
 def _made_here(node: Any) -> tuple[Any, str, str] | None:
-    """Return the node, kind and description of a non-finite value that this operation made or received; or None."""
+    """Return the node, kind and description of a non-finite value that ``node``'s operation made or got; or None."""
     name, saved = operation(node), _saved(node)
     if phrase := _impossible(name, saved):
         return node, "operation", phrase
@@ -100,7 +100,7 @@ def _plain(name: str) -> str:
 
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
-    """Return a description of an operation whose inputs are invalid, such as "torch.log of 0"; "" if they are valid."""
+    """Return a phrase for an operation whose inputs give no finite result, such as "torch.log of 0"; "" for others."""
     operand = saved.get("self")
     if name in ("Log", "Log2", "Log10") and isinstance(operand, Tensor) and bool((operand <= 0).any()):
         return f"torch.{name.lower()} of {'0' if bool((operand == 0).any()) else 'a negative number'}"
@@ -121,7 +121,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 
 def _saved(node: Any) -> dict[str, Any]:
-    """Return the values that a node has saved, by name, except tensors packed by hooks, as by a checkpoint."""
+    """Return the values that a node has saved, by name, except tensors packed by hooks, such as a checkpoint's."""
     values: dict[str, Any] = {}
     for name in (key.removeprefix("_saved_") for key in dir(node) if key.startswith("_saved_")):
         raw = getattr(node, f"_raw_saved_{name}", None)

@@ -42,7 +42,7 @@ class Op:
 
     name: str
     inputs: tuple[Op, ...] = ()
-    """The Ops of the tensor and number arguments in order; a number that no traced call read is named "number"."""
+    """The Ops of the tensor and number arguments in order; a number that no traced call read is an Op "number"."""
     lines: tuple[Site, ...] = ()
     """The learner's lines that led to the call, the innermost first."""
     reach: int = 0
@@ -75,19 +75,19 @@ class Op:
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
-def terms(op: Op, least: int = 40) -> Iterator[Op]:
-    """Yield the terms of a loss, without weights and scales, through at most ``least`` nested sums."""
-    if op.name in _SUMS and least and len(op.inputs) > 1 and not op.shape:
+def terms(op: Op, depth: int = 40) -> Iterator[Op]:
+    """Yield the terms of a loss, without weights and scales, through at most ``depth`` nested sums."""
+    if op.name in _SUMS and depth and len(op.inputs) > 1 and not op.shape:
         for term in op.inputs:
-            yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), least - 1)
+            yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), depth - 1)
         return
     parts = op.tensors
     scalars = all(not part.shape for part in parts)
     if parts and scalars and (op.name == "stack" or (len(parts) == 1 and op.name in (*_WEIGHTS, *_SAME))):
         for term in parts:
-            yield from terms(term, least)
+            yield from terms(term, depth)
     elif op.name in ("sum", "mean") and len(parts) == 1 and parts[0].name == "stack":
-        yield from terms(parts[0], least)
+        yield from terms(parts[0], depth)
     else:
         yield op
 
@@ -123,7 +123,7 @@ class OpTrace(TorchFunctionMode):
         """Each number that was read from a tensor, None for a common literal, with the call that read it."""
         self.changes: list[tuple[Op, Op]] = []
         """Each call that changed a tensor in place, with the call that had made the tensor."""
-        self._waiting: dict[int, int] = {}  # call path -> backward passes until it stops waiting
+        self._waiting: dict[int, int] = {}  # call path -> number of passes until it stops waiting
         self._count = 0
         self.on = self._was_on = False
         self._placed = 0  # id of the thread whose mode stack it is on; 0 for none
@@ -223,7 +223,7 @@ class OpTrace(TorchFunctionMode):
         return op
 
     def _untraced(self, tensor: Tensor) -> Op:
-        """Return an Op for a tensor whose graph no traced call made, such as the result of a custom Function."""
+        """Return an Op for a tensor whose graph was not made by a traced call, such as a custom Function's result."""
         leaf_tensors = [leaf for leaf, _ in leaves(tensor.grad_fn)]
         reach = self._bits_of(leaf_tensors)
         if not reach:  # its graph is made only when backward() runs, as with a reentrant checkpoint
@@ -314,7 +314,7 @@ def _node(tensor: Tensor) -> Any:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Yield the elements of nested lists, tuples and dictionaries, or the value itself if it is none of these."""
+    """Yield the elements of nested lists, tuples and dictionary values, or the value itself if it is none of these."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
     if inner is None:
         yield value

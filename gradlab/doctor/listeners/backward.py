@@ -22,7 +22,7 @@ from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
-_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients: twice as many, for windows of two or more
+_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; twice as many, for windows of several
 
 
 class BackwardListener(Listener):
@@ -39,7 +39,7 @@ class BackwardListener(Listener):
         self._began: dict[int, int] = {}  # call path -> sequence number when its last pass began
 
     def hooks(self) -> list[Any]:
-        """Start the trace if the next update is to be traced; return it as a handle, since it ends with the watch."""
+        """Start the trace if the next update is to be traced; return it as a handle, whose removal ends the trace."""
         if not self.log.passes.count or self.log.trace.waits:
             self.log.trace.start()
         return [self.log.trace]
@@ -163,7 +163,7 @@ class BackwardListener(Listener):
 
     def _inspect_graph(self, backward: Backward, node: Any) -> None:
         number, log = backward.number, self.log
-        if number in (1, 2, 8) or not number % 512:  # find parameters of no module and no optimizer
+        if number in (1, 2, 8) or not number % 512:  # find parameters that are in no module and no optimizer
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(leaves)

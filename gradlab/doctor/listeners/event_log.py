@@ -27,7 +27,7 @@ from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 
 
 class WatchedThread:
-    """The watched thread, and those that train beside it; other threads that started before the watch are ignored."""
+    """The watched thread, and others that train at the same time, except threads that started before the watch."""
 
     def __init__(self) -> None:
         self.ident = 0
@@ -35,7 +35,7 @@ class WatchedThread:
         self.may_change = False
         """True if the watch may switch to another thread."""
         self.beside: dict[int, str] = {}
-        """Threads that trained and were not watched: identifier -> name."""
+        """Identifier of a thread that trained and was not watched -> its name."""
         self._first = self._watched = threading.current_thread()
         self._older = WeakSet(threading.enumerate())
         self._older.discard(self._first)
@@ -50,7 +50,7 @@ class WatchedThread:
         self.ident = threading.get_ident()
 
     def ignore(self) -> None:
-        """Watch no thread, so that replacements that are still referenced only call the originals."""
+        """Watch no thread, so that patched functions that are still referenced only call the originals."""
         self.ident = 0
 
     def is_here(self) -> bool:
@@ -62,7 +62,7 @@ class WatchedThread:
         return self.may_change and self._watched is not threading.current_thread() and self._watched.is_alive()
 
     def may_go_over(self) -> bool:
-        """Return whether the calling thread could be watched instead."""
+        """Return whether the watch may switch to the calling thread."""
         return bool(self.ident) and self.may_change and threading.current_thread() not in self._older
 
     def goes_over(self, *, trained: bool) -> bool:
@@ -84,7 +84,7 @@ class WatchedThread:
             self._note()
 
     def _trains_by_itself(self) -> bool:
-        """Return whether the calling thread could be watched and is not one of autograd's."""
+        """Return whether the watch may switch to the calling thread, and no backward pass is running on it."""
         return self.may_go_over() and _torch.current_graph_task() < 0
 
     def _note(self) -> None:
@@ -118,7 +118,7 @@ class Passes:
     compiled: bool = False
     """True if a loss was computed by a compiled model, whose graph is a single node."""
     most_updates: int = sys.maxsize
-    """Number of steps after which the next pass calls ``on_enough``, at a time when no hook of PyTorch's runs."""
+    """Number of steps after which the next pass calls ``on_enough``; during a step, PyTorch is still running hooks."""
     on_enough: Callable[[], None] = field(default=lambda: None)
 
 
@@ -135,7 +135,7 @@ class EventLog:
         self.optimizers = OptimizerIndex(self.index)
         self.names = VariableNames()
         self.callers: dict[Site, tuple[Site, ...]] = {}
-        """Line of an event -> the learner's lines that led to its first event, itself first."""
+        """Line of an event -> the learner's lines that led to the first event there, the line itself first."""
         self.thread = WatchedThread()
         self.passes = Passes()
         self.scaler_steps = 0
@@ -206,9 +206,9 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return the record of an optimizer, which is watched from now on; ``lines`` led to its creation, if known.
+        """Return the record of an optimizer, watched from now on; ``lines`` led to its creation and are () if unknown.
 
-        A trainer's wrapper of an optimizer is treated as the optimizer inside.
+        For a trainer's wrapper of an optimizer, this is the record of the optimizer inside.
         """
         optimizer = wrapped_optimizer(optimizer)
         watched = self.optimizers.find(optimizer)
@@ -228,7 +228,7 @@ class EventLog:
         self.emit(Clear(site, params))
 
     def note_callers(self, site: Site) -> None:
-        """Record the learner's lines that led to ``site`` when it has its first event."""
+        """Record the learner's lines that led to ``site``, at the first event there."""
         if site not in self.callers and len(self.callers) < _MOST_LINES:
             self.callers[site] = call_lines(sys._getframe(2))
 
@@ -272,7 +272,7 @@ def never_raises(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Listener:
-    """The base class of listeners, which replace PyTorch's functions with ones that also emit events."""
+    """The base class of listeners, which replace PyTorch's functions with functions that also emit events."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
@@ -294,7 +294,7 @@ class Listener:
     ) -> Callable[[Original], Any]:
         """Return a wrapper that calls ``before(*args)``, the original, and ``after(result, *args)``.
 
-        ``before`` and ``after`` are called on the watched thread only, unless ``anywhere``.
+        ``before`` and ``after`` are called on the watched thread only, unless ``anywhere`` is True.
         """
 
         def make(original: Original) -> Any:

@@ -22,7 +22,7 @@ from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
-_CHECKED = 64  # calls of a module whose arguments are checked for outputs of others
+_CHECKED = 64  # calls of a module whose arguments are checked for outputs of other modules
 _MOST_HASHED_ELEMENTS = 1_000_000
 _MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
@@ -124,7 +124,7 @@ class ModuleListener(Listener):
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return an int that identifies an argument: small CPU tensors by value, others by object (ids are reused)."""
+        """Return an int that identifies a small CPU tensor by value, another tensor as an object; else a new int."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)

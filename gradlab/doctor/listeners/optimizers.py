@@ -30,7 +30,7 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._newest: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """First parameter of an optimizer -> line that created it -> the newest optimizer from this line."""
+        """First parameter of an optimizer -> line that created the optimizer -> the newest optimizer from this line."""
 
     def patch(self, patches: Patches) -> None:
         """Replace ``__init__`` and ``zero_grad`` of all optimizers."""
@@ -53,7 +53,7 @@ class OptimizerListener(Listener):
                 self._note_parent(watched, optimizer, lines[0])
 
     def _note_parent(self, watched: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
-        """Record as the parent the previous optimizer that the same line created over the same weights."""
+        """Set the parent: the previous optimizer that the same line created over the same weights."""
         for param in _params(optimizer)[:1]:
             newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
             if (previous := newest.get(site)) is not None:  # an optimizer that never stepped is skipped
@@ -100,7 +100,7 @@ class OptimizerListener(Listener):
         log.emit(step)
 
     def _copy_frozen(self, watched: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Copy values of weights that have a gradient but require none: every eighth step, or each while any exist."""
+        """Copy values of weights that have a gradient but require none: every 8th step, or every step if any exist."""
         watched.frozen_checks += 1
         if watched.frozen_checks % _FROZEN_CHECK_EVERY == 0 or watched.frozen:
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
@@ -140,7 +140,7 @@ def _written(optimizer: Optimizer) -> int:
 
 
 def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return the number of earlier optimizers whose weights this one continues with at its first step; otherwise 0."""
+    """Return the number of predecessors at an optimizer's first step, if the last had momentum or averages; else 0."""
     parent, watched.parent = watched.parent, None
     if parent is None or watched.written >= 0:
         return 0

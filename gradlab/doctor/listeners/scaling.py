@@ -19,7 +19,7 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Watches ``GradScaler``, and functions that the clip functions call, since those may be imported by name."""
+    """Watches ``GradScaler``, and what clip functions call, since clip functions may have been imported by name."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of ``GradScaler``, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""

@@ -67,7 +67,7 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # by scheduler
+        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: Patches) -> None:
@@ -88,7 +88,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        """Return the greatest learning rate of a scheduler's optimizer; NaN if it would have to be read from a GPU."""
+        """Return the greatest learning rate of a scheduler's optimizer; NaN if there is none or it is on a GPU."""
         groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
         rates = [group.get("lr", math.nan) for group in groups]
         waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)

@@ -17,16 +17,16 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_STEPS_PER_LONGER = 5  # steps in all, for each step that applies several batches
+_STEPS_PER_LONGER = 5  # least number of steps for each step that applies several batches
 _MIN_PILED_UP = 8  # batches without a step
 _DIVISION_TOLERANCE = 0.01
 _UNEQUAL_TARGETS_RATIO = 1.25  # largest number of targets, divided by the smallest
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
-    """Return the passes with a call path of this window that were cleared before any step used them.
+    """Return the passes that were cleared before any step used them, and whose call path occurs in the step's window.
 
-    A pass counts only if it was cleared in all parameters of this optimizer to which it had added a nonzero gradient.
+    A pass counts only if all nonzero gradients that it added to this optimizer's parameters were cleared.
     """
     routes = {backward.call_path for backward in facts.fresh}
     return [
@@ -168,7 +168,7 @@ class StepLeftOut(Rule):
     def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes in one clearing without a step
+        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes that one clearing removed unused
 
     def step(self, facts: StepFacts) -> None:
         """Record steps that apply several batches, and batches that were cleared without a step."""
@@ -240,7 +240,7 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> windows
 
     def step(self, facts: StepFacts) -> None:
         """Check a window of mean losses with the same call path and parameters."""

@@ -224,7 +224,7 @@ def how_many(params: int) -> str:
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Return passes as text: "batch 3", "batches 3 to 6", "batches 3, 5"; for many with gaps, "batches 1, …, 191"."""
+    """Return "batch 3", "batches 3 to 6" or "batches 3, 5" for passes; for many with gaps, "batches 1, …, 191"."""
     numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]

@@ -16,7 +16,7 @@ from .base import Rule, RuleContext, numbered
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
-    """Return the edit that inserts ``zero_grad()`` above a statement; only its location without an optimizer name."""
+    """Return the edit that inserts ``zero_grad()`` above a statement, only the location if it has no name, or None."""
     statement = statement_at(site)
     if statement is None:
         return None
@@ -25,7 +25,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
 
 
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
-    """Return the edit that inserts ``zero_grad()`` below a step; None if its function reads ``.grad`` further down."""
+    """Return the edit that inserts ``zero_grad()`` below a step; None without a name or if ``.grad`` is used later."""
     statement, scope = statement_at(site), function_around(site)
     if not isinstance(statement, ast.Expr) or scope is None:
         return None
@@ -156,7 +156,7 @@ class DoubleStep(Rule):
         optimizer, entries, site = facts.step.optimizer, facts.passes, facts.step.site
         if not entries or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
-        if facts.since.backwards or facts.since.others:  # others: EmptyStep reports why they added nothing
+        if facts.since.backwards or facts.since.others:  # EmptyStep reports why ``others`` added nothing
             return
         if all(entry.used_by == optimizer for entry in entries) and (times := self.count(site)) >= 2:
             again = numbered([entry.backward for entry in entries])

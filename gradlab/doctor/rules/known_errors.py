@@ -44,7 +44,7 @@ def _all_frozen(crash: KnownErrors) -> Where:
 
 
 def _outside_closure(crash: KnownErrors) -> Where:
-    """Return the line of the forward pass if it ran outside the closure that step() was calling; otherwise False."""
+    """Return the line of a forward pass outside the closure that step() was calling, None if uncertain; else False."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
@@ -57,7 +57,7 @@ def _outside_closure(crash: KnownErrors) -> Where:
 
 
 def _carried(crash: KnownErrors) -> Where:
-    """Return the edit of a carried state if the pass went back into the graph of the last update; otherwise False."""
+    """Return the result of ``carried_state`` if the pass went back into an earlier update's graph; otherwise False."""
     log = crash.context.log
     return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
 
@@ -226,13 +226,13 @@ _NO_ROOM = RAISED.with_(
     notebook="09_gpu_memory",
     section="Will it fit?",
     message="The device has no room left for what this line asks for.",
-    fix="Take a smaller batch and accumulate, use checkpointing, or train in bf16: gradlab.forecast says what fits.",
+    fix="Take a smaller batch and accumulate, use checkpointing, or train in bf16: gradlab.forecast shows what fits.",
 )
 _GRAD_IS_NONE = Code(
     "grad-none-after-zero-grad",
     "05_set_to_none",
     "Code that trips over None",
-    message="`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
+    message="`.grad` is None here: zero_grad() sets it to None, and before the first backward() there is none.",
     fix="Read `.grad` between backward() and zero_grad(), or leave out the parameters whose `.grad` is None.",
 )
 
@@ -270,7 +270,7 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
     ("out of memory", _NO_ROOM, lambda crash: None),
     ("None", _GRAD_IS_NONE, _grad_is_none),
 )
-"""Rows of (part of an error message, code, search for the location); the first row whose search applies is used."""
+"""Rows of (part of a message, code, search for the location); the first row whose message and search apply is used."""
 
 
 class KnownErrors(Rule):

@@ -50,10 +50,10 @@ class LossFlaws(Rule):
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
     # Predictions and targets have the same number of elements in different shapes, such as (N, 1) and (N,). Detected
-    # from the shapes in the graph before a squared, absolute or Huber difference was broadcast. The shape of a target
-    # that requires no gradient comes from the traced call; without a trace, the difference must have the shape of all
-    # pairs. Pairs made by ``unsqueeze`` or from (N, 1) and (1, N) are not reported, and neither are targets that are
-    # broadcast to the shape of the prediction.
+    # from the shapes in the graph before a squared, absolute or Huber difference was broadcast. A target that requires
+    # no gradient is not in the graph: its shape comes from the traced call, without which nothing is reported. Pairs
+    # made by ``unsqueeze`` or from (N, 1) and (1, N) are not reported, and neither are targets that are broadcast to
+    # the shape of the prediction.
     LOSS_BROADCASTS = Code(
         "loss-broadcasts",
         "01_autograd",
@@ -129,7 +129,7 @@ class LossFlaws(Rule):
             self._judge_term(looks)
 
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
-        """Report a term that was computed from weights that its passes stepped, but whose graph reached none of them.
+        """Report a term computed from weights that its passes' steps moved, if its graph reached none of these weights.
 
         Also report the result of a loss function if it was computed from no weight that an optimizer holds.
         """
@@ -201,7 +201,7 @@ class NanLoss(Rule):
         fix="{how}",
     )
     DATA = NAN_LOSS.with_(
-        message="The loss is {number} from batch {batch} on: {what} hold NaN already.",
+        message="The loss is {number} from batch {batch} on: {what} already contain NaN.",
         fix="Find the rows of the data that hold NaN, and leave them out or fill them in.",
     )
     WEIGHTS = NAN_LOSS.with_(
@@ -216,7 +216,7 @@ class NanLoss(Rule):
     def _begin(self) -> None:
         self._first: dict[int, Backward] = {}  # call path -> first pass of the current run of non-finite losses
         self._flaws: dict[int, LossFlaw] = {}
-        self._stepped: dict[int, tuple[int, int]] = {}  # pass -> index and parameters of the step that applied it
+        self._stepped: dict[int, tuple[int, int]] = {}  # number of a pass -> index and parameters of its step
         self._spoilt: set[int] = set()  # call paths whose weights were not finite in a later pass
         self._proven: dict[int, Backward] = {}
 
@@ -285,7 +285,7 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_GRAPH_COUNTS = 5  # consecutive rising counts of live graphs to report: a cache of the newest graphs stops growing
+_GRAPH_COUNTS = 5  # rising counts of live graphs in a row before a report: a cache of the newest graphs stops growing
 _MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
@@ -321,7 +321,7 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # numbers of outputs that hooks kept
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # how many outputs a hook kept, at successive checks
         self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:

@@ -134,15 +134,15 @@ class Validation(Rule):
         self._stepped = 0
         self._training: set[Site] = set()  # lines that take steps, or call models in training mode
         self._phases = 0
-        self._updates = 0  # updates since the last row
+        self._updates = 0  # number of updates since the last row of calls
         self._resumed: set[int] = set()  # modules whose train() was called after a step
         self._train = self._row_train = NO_SITE, False  # line of the last train(), and True if it is wrong
         self._eval_just_now = False
 
     def mode(self, event: Mode) -> None:
-        """Record a train() right before calls, which may be intentional, such as to refresh BatchNorm statistics.
+        """Record a train(), which may be intentional right before calls, for example to refresh BatchNorm statistics.
 
-        It counts as wrong if eval() came right before it, or if its argument is computed: ``train(phase != "val")``.
+        A train() counts as wrong right after an eval(), or if its argument is computed: ``train(phase != "val")``.
         """
         if not event.training and all(_NORM in call.train_kind for call in self._row):
             self._row = []  # these calls refreshed BatchNorm statistics; the evaluation begins now
@@ -153,7 +153,7 @@ class Validation(Rule):
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Forward) -> None:
-        """Collect calls in training mode without gradients that follow one another without training in between."""
+        """Collect consecutive calls in training mode without gradients, as long as no training comes between them."""
         self._eval_just_now = self._eval_just_now and event.training
         if event.grad:
             self._end_of_row()
@@ -208,7 +208,7 @@ class Validation(Rule):
             self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, proof, edit, kind=call.train_kind)
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
-        """Return the edit for a ``model.eval`` without parentheses, a train() that undoes it, or a missing eval()."""
+        """Return the edit for ``model.eval`` without parentheses, a train() that undoes eval(), or a missing eval()."""
         if names and (named := without_brackets(self.context.log.files(), "eval", names)):
             return named
         if undone[1]:

@@ -25,7 +25,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
 
     It adds parentheses to ``scaler.update``, or inserts a call above the ``continue`` that skips update() or below the
-    last step, or marks the condition around update(). It is None if there is no such location.
+    last step, or marks the condition around update(). Returns None if there is no such location.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -99,7 +99,7 @@ class Scaling(Rule):
             self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
-        """Return the edit of a step to ``scaler.step(optimizer)``; only the line if no update() follows."""
+        """Return the edit that changes a step to ``scaler.step(optimizer)``; only the line if no update() follows."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
         updated = any(node.lineno > step[1] for node in updates)
@@ -107,7 +107,7 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
     def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
-        """Return the edit of ``loss.backward()`` to ``scaler.scale(loss).backward()``, with the scaler of the step."""
+        """Return the edit that scales the loss with the scaler of the step; only the line if it has no name."""
         scaler = receiver(step, "step", backward)
         return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
@@ -163,7 +163,7 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
     Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls have the same flaw.
+    one that steps next. A line is reported if at least half of its calls (in the last case, all) have the flaw.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -228,7 +228,7 @@ class Clipping(Rule):
         fresh = [entry for entry in entries if entry.used_by < 0]
         in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
         if not groups or in_closure or any(group.edited for group in groups):
-            return  # the step that calls a closure comes after a clip in it
+            return  # a closure's passes already count as used, but a clip in it still precedes the update
         if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
         elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):

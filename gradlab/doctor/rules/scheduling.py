@@ -13,7 +13,7 @@ from ..source.syntax import calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
 _MAX_SCHEDULERS = 256  # schedulers: a loop may create one per task
-_STEPS_TO_JUDGE_START = 6  # scheduler steps, after which it is clear whether it outpaces its optimizer
+_STEPS_TO_JUDGE_START = 6  # scheduler steps, after which it is clear whether they outpace the optimizer's
 _MIN_UPDATES = 12  # updates that are needed to judge a pace
 _LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # fractions of the highest learning rate
 _STEPS_TO_TENTH = 76  # scheduler steps: an ExponentialLR that falls to a tenth in fewer is made for epochs
@@ -125,7 +125,7 @@ class Scheduling(Rule):
         if calls == 0:
             pace.before_updates += 1
             return
-        # micro-batches of this optimizer or no passes; passes of other losses, as in a GAN, do not count
+        # idle: no pass, or micro-batches of this optimizer, since its step; passes of other losses (a GAN) do not count
         since = state.since.get(event.optimizer)
         idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
         extra = pace.count > 0 and calls == pace.now and idle
@@ -208,7 +208,7 @@ class Scheduling(Rule):
     def _every_epoch(self, pace: _Pace) -> None:
         plan, length = pace.plan, pace.plan.length
         if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * plan.epochs:
-            return  # it fits the epochs, some of which may not have run yet
+            return  # the schedule fits the epochs, some of which may not have run yet
         if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, plan.epochs * pace.each)):
             went = f"went from {pace.first.before:.3g} to {pace.rate:.3g}"
             self._say(self.TOO_RARELY, pace, f"{pace.count} of its {length} steps", went)
@@ -220,7 +220,7 @@ class Scheduling(Rule):
 
 
 def _edit(site: Site) -> Cause | None:
-    """Return the line of a scheduler's step; None if the line does not call ``step()``, but a library's trainer."""
+    """Return the line of a scheduler's step; None if the line calls a library's trainer instead."""
     return Cause(*site) if ".step(" in source_line(site) else None
 
 

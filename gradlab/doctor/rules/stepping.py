@@ -75,7 +75,7 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._explained: set[int] = set()  # optimizers whose empty steps were reported with a reason
-        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR_CLEARINGS))  # wiped steps
+        self._wiped_steps: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR_CLEARINGS))
 
     def step(self, facts: StepFacts) -> None:
         step, since = facts.step, facts.since
@@ -116,7 +116,7 @@ class EmptyStep(Rule):
 
     def _wiped(self, facts: StepFacts) -> None:
         clear = facts.since.clearings[-1]
-        wiped = self._empty[facts.step.optimizer]
+        wiped = self._wiped_steps[facts.step.optimizer]
         wiped.append(facts.number)
         regular = len(wiped) == _REGULAR_CLEARINGS and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # otherwise the loop may clear only non-finite gradients

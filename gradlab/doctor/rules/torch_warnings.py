@@ -34,7 +34,7 @@ _NOT_ABOUT_TRAINING = re.compile(
 )
 _HINT = RAISED.with_(
     severity="hint",
-    message="PyTorch warns in this line, and no rule of the doctor says what it means.",
+    message="PyTorch warns in this line, and no rule of the doctor explains it.",
     fix="Read the whole warning, and change the line, or silence it with warnings.filterwarnings if it is intentional.",
 )
 _SERIOUS = _HINT.with_(severity="warning")
@@ -88,7 +88,7 @@ class TorchWarnings(Rule):
 
     def _begin(self) -> None:
         self.log = self.context.log
-        self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before
+        self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:
         """Return a ``warnings.showwarning`` that also records warnings, and shows gradlab's at the learner's lines."""
@@ -104,7 +104,7 @@ class TorchWarnings(Rule):
 
     @never_raises
     def _hear(self, frame: FrameType, text: str, category: type[Warning]) -> Site | None:
-        """Record a warning if it is PyTorch's; return the learner's line that caused it, None if a library did."""
+        """Record a PyTorch warning about training; return the learner's line that caused it, None if a library did."""
         stack = [inner for inner in frames(frame) if Path(inner.f_code.co_filename).name not in _PYTHONS]
         caller = next((frame for frame in stack if code_owner(frame.f_code.co_filename) is not Owner.OURS), None)
         if caller is None or not is_users(caller):

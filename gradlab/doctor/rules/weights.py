@@ -38,8 +38,8 @@ class FrozenMoves(Rule):
     """Frozen weights that old gradients or momentum still change, and frozen BatchNorm layers whose statistics change.
 
     It is a warning for weights that steps changed without a new gradient, after backward passes had reached them.
-    It is a hint for statistics, since a layer may adapt to new data intentionally: it is called in training mode after
-    eval() was called on it or a module around it, or while only normalization layers are frozen.
+    It is a hint for statistics, since a layer may adapt to new data intentionally. A layer counts if it is called in
+    training mode after eval() on it or on a module around it, or while only normalization layers are frozen.
     """
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
@@ -50,8 +50,8 @@ class FrozenMoves(Rule):
     )
     STATISTICS_MOVE = OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
-        message="The weights of a normalization layer are frozen, and it is called in training mode: its running mean "
-        "and variance still change.",
+        message="The weights of a normalization layer are frozen, but the layer is called in training mode, so its "
+        "running mean and variance still change.",
         fix="Call eval() on the frozen layers after each train() of the whole model.",
     )
 
@@ -118,7 +118,7 @@ def _copied(site: Site) -> Edit | Cause | None:
 
 
 class TiedWeights(Rule):
-    """Two weights that lost their tie, or one module with two names; a hint, since both may be intentional."""
+    """Two weights that lost their tie, or one module under two names; a hint, since both may be intentional."""
 
     TIED_WEIGHTS = Code(
         "tied-weights",
@@ -134,7 +134,7 @@ class TiedWeights(Rule):
     )
 
     def _begin(self) -> None:
-        self._names: dict[int, tuple[str, list[str]]] = {}  # module -> name as of a target network, other names
+        self._names: dict[int, tuple[str, list[str]]] = {}  # module id -> its name as a target network, other names
 
     def forward(self, event: Forward) -> None:
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]

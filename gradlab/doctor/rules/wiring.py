@@ -21,7 +21,7 @@ from .stepping import EmptyStep, in_no_module
 
 _MAX_OPTIMIZERS = 512
 _MIN_REMADE = 2  # earlier optimizers that make a pattern
-_STATELESS_BY_DESIGN = ("LBFGS",)  # made for a separate problem per batch, such as in calibration
+_STATELESS_BY_DESIGN = ("LBFGS",)  # created anew for each problem, such as a batch in calibration
 _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
     r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
@@ -34,7 +34,7 @@ class OptimizerRemade(Rule):
     """A line that repeatedly makes a new optimizer for the same parameters, in the loop that trains them.
 
     The evidence is that the line makes at least three optimizers with momentum or averages for the same tensors, and
-    that each takes its first step from the weights that the previous one left, so it is not another task or client.
+    that each takes its first step from the weights that the previous one left, so it is not for another task or client.
 
     It is proven if each optimizer took a single step, and very likely in a loop over epochs or batches. It is not
     reported if it looks intentional: different settings each time, an ``if`` around it, a loop over tasks, folds or
@@ -153,7 +153,7 @@ class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
     It is a warning for layers in a plain list, parameters made after the optimizer, layers closer to the loss than all
-    stepped ones, and whole networks that are separate from the stepped ones, as a critic is, or whose own loss is never
+    stepped ones, and whole networks that are separate from the stepped ones (a critic), or whose own loss is never
     used. It is a hint for all other parameters, which may be left out intentionally.
     """
 
@@ -192,11 +192,11 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._step: dict[int, Step] = {}  # params of a pass, in no optimizer -> last step that used the pass
-        self._first: dict[int, int] = {}  # the same params -> number of the first pass that reached them
-        self._late: dict[int, Site | None] = {}  # the same params -> line that made them after the optimizer
-        self._by_hand = False  # True if gradients were edited, such as copied from a worker's model to a shared model
-        self._moved = 0  # parameters whose weights were written to, also through .data
+        self._step: dict[int, Step] = {}  # parameters that a pass reached and no optimizer has -> its last step
+        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that reached them
+        self._late: dict[int, Site | None] = {}  # the same parameters -> line that registered them after the optimizer
+        self._by_hand = False  # True if other code changed gradients, for example by copying them between models
+        self._moved = 0  # parameters whose weights were written to, including through .data
 
     def step(self, facts: StepFacts) -> None:
         """Record the parameters in no optimizer that got gradients from the passes that this step applies."""
@@ -207,7 +207,7 @@ class MissingParams(Rule):
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
                 self._step[missing] = facts.step
-                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # the listener checks these
+                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # checked by the listener
                 if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
@@ -252,7 +252,7 @@ class MissingParams(Rule):
         near = [order[n] for n in bit_positions(missing) if n in order]
         stepped = [order[n] for n in bit_positions(step.params) if n in order]
         both = bool(near and stepped)
-        # A backbone, or all weights but the biases, may be left out intentionally; a head after everything else is not.
+        # A backbone, or all weights except biases, may be left out on purpose, but not a head after all stepped layers.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self.context.state.training == missing
         # A network separate from the stepped ones, such as a critic: neither receives an output of the other.

@@ -28,7 +28,7 @@ class EnclosingLoop:
     through: str = field(compare=False)
     """Names of the functions called between this loop and the line, separated by spaces: "train_task"."""
     limits: frozenset[str] = field(compare=False)
-    """Upper limits of each ``range`` in its iterable or condition, as source; empty without ``range``."""
+    """Source of the upper limit of each ``range`` or ``trange`` in the iterable or condition; empty without these."""
     conditional: bool = field(compare=False)
     """True if an ``if`` or ``try`` inside this loop is around the line or around the next inner loop."""
 
@@ -52,20 +52,20 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
-    """Return the only one of ``names`` that a line's function uses, or else has in scope; "" if it is not unique."""
+    """Return the only one of ``names`` that the line's function uses, or else has in scope; "" if it is not unique."""
     used = {dotted(node) for node in syntax.own_nodes(function_around(site))} & set(names)
     return syntax.single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cause | None:
-    """Return the location for a missing ``train()``, in the innermost block around both paths, or None."""
+    """Return the location for a missing ``train()`` in the innermost block with lines of both paths, or None."""
     for call in call_path:
         scope = function_around(call)
         eval_site = next((site for site in eval_path if site[0] == call[0] and function_around(site) is scope), None)
         if eval_site is None:
             continue
         for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
-            body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # blocks, functions and modules have it
+            body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # all of these have a body
             matches = [[i for i, part in enumerate(body) if holds(part, site[1])] for site in (call, eval_site)]
             if all(matches):
                 break
@@ -88,7 +88,7 @@ def validation_place(call: Site, training: Collection[Site]) -> Cause:
 
 
 def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
-    """Return the edit for a missing ``no_grad``, above a function or loop without training lines; None without these.
+    """Return the edit for a missing ``no_grad``, above a function or loop without training lines; None without either.
 
     ``used`` is True if a later backward pass may have used a graph of the call; then only loops are considered.
     """
@@ -105,7 +105,7 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return the location of the iterator that a clip or its caller gets by name; None if made in the same loop."""
+    """Return the location of an iterator that a clip or its caller gets by name; None if made in the same loop."""
     for site in path:
         calls = [node for node in syntax.nodes_at(site) if isinstance(node, ast.Call)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):

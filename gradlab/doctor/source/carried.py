@@ -18,9 +18,9 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
-    """Return a ``state.detach()`` with an unused result, or the edit for a line that passes and reassigns a state.
+    """Return the only unused ``state.detach()``, or the edit for a line that passes and reassigns a state; or None.
 
-    The line is in a loop around ``path``, or assigns an attribute in ``files``; ``values`` are its variables by name.
+    The line is in a loop around ``path``, or assigns an attribute; ``values`` are the variables at ``path[0]``.
     """
     nodes = list(syntax.nodes_in(files))
     detach_files = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
@@ -61,7 +61,7 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the only in-place change of a result of ``made_by``, such as "relu", or else of a tensor of ``shape``."""
+    """Return the edit of the only in-place change of ``made_by``'s result, else of a tensor of ``shape``; or None."""
     ops = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
     ops = ops or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
     if (site := single_or_none(op.lines[0] for op in ops if op.lines)) is None:
@@ -82,7 +82,7 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
 
 
 def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
-    """Return the only line with a wanted node in the function, or in the file for an attribute; 0 if not unique."""
+    """Return the only line with a node ``wanted(node, name)`` in the function (for attributes, in the file); else 0."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
     return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
@@ -122,8 +122,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the edit that adds ``.detach()`` to the known tensors in the line of a holder; None if there are none."""
-    if not holder.tensors:  # its function was not running when the graphs were counted, such as that of a meter
+    """Return the edit that adds ``.detach()`` in a holder's line, only the line if its tensors are unknown, or None."""
+    if not holder.tensors:  # the function was not running when the graphs were counted, such as a meter's update()
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):

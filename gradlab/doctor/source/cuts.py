@@ -26,7 +26,7 @@ _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to",
 
 
 def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
-    """Return the edit for the only cut among ``ops``, or the only one besides detach(); None if it is not unique."""
+    """Return the edit for the only cut in ``ops``, else for the only one that is not detach(); None if not unique."""
     causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
     others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
     cause = single_or_none(causes) or single_or_none(others)
@@ -36,7 +36,7 @@ def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
 
 
 def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the location and node of a cut (a call, comparison or no_grad), without a node if ambiguous; or None."""
+    """Return the location and node of a cut (a call, comparison or no_grad), the node None if ambiguous; or None."""
     for site in cut.lines:
         nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
         matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]
@@ -74,7 +74,7 @@ def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
 
 
 def _used_elsewhere(cause: Cause) -> bool:
-    """Return whether several lines use the result of an assignment: some of them may need the cut."""
+    """Return whether several lines use the variable assigned at ``cause``: some of them may need the cut."""
     site = (cause.file, cause.line)
     for statement in statements_around(site, ast.Assign)[:1]:
         nodes = [node for node in syntax.own_nodes(syntax.function_around(site)) if isinstance(node, ast.Name)]
@@ -157,7 +157,7 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
 
 
 def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
-    """Return the call that read a number from a tensor for an expression or for its variables; None without one."""
+    """Return the call that read the number in an expression or in its variables from a tensor; None without one."""
     expressions, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
         calls = [node for value in expressions for node in ast.walk(value) if isinstance(node, ast.Call)]

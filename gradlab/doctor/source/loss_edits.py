@@ -18,7 +18,7 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that removes the activation before a loss or makes it log_softmax; None if uncertain."""
+    """Return the edit that removes the activation before a loss or changes it to log_softmax; None if uncertain."""
     site, activation = flaw.source[-1], flaw.fields["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     if instead and activation != "softmax":
@@ -44,7 +44,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     named = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and dotted(node) in (name, text)]
     uses = [node for node in named if name and dotted(node) == name and isinstance(node.ctx, ast.Load)]
     causes = [node_place(site[0], node) for node in uses if (site[0], node.lineno) == flaw.loss[-1]]
-    if len(uses) == len(causes):  # nothing else uses its result
+    if len(uses) == len(causes):  # nothing else uses the activation's result
         return reworded(cause, text)
     new = [x for x in named if isinstance(x.ctx, ast.Store) and dotted(x) == text and x.lineno > site[1]]
     if not causes or assign is None or text != dotted(argument) or assign.value is not activations[0] or new:
@@ -67,7 +67,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
-    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``."""
+    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``; or only its location."""
     cause, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")
@@ -81,7 +81,7 @@ def same_elements(shape: Shape, other: Shape) -> bool:
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the target's shape in a comparison, () for intended pairs, None if unknown, and the edit of the target."""
+    """Return the target's shape, () for intended pairs and None if unknown, and the edit of the target or None."""
     targets = [(index, tensor) for index, tensor in enumerate(op.tensors) if not tensor.graph]
     if len(targets) != 1:
         return None, None

@@ -173,7 +173,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def imported(file: str) -> set[str]:
-    """Return the names that a file imports."""
+    """Return the names that a file's imports bind, such as ``np``."""
     aliases = [alias for alias in ast.walk(syntax_tree(file)) if isinstance(alias, ast.alias)]
     return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
 
@@ -215,7 +215,7 @@ def edited(cause: Cause, line: str) -> str | None:
 
 
 def text_of(cause: Cause) -> str:
-    """Return the source text at a location."""
+    """Return the source at a location."""
     return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
 
 

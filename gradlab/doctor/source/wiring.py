@@ -13,7 +13,7 @@ from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_no
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return the edit of the only plain list or dictionary that holds ``net.hids[0].weight``; None if not unique."""
+    """Return the edit of the only plain list or dict that holds ``name`` ("net.hids[0].weight"); None if not unique."""
     last = name.split("[")[0].split(".")[-1]
     containers = {
         node_place(file, node): (node, target)
@@ -33,9 +33,9 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the only line that froze parameters, or failed to unfreeze them; ``parts`` are the parameters' names."""
+    """Return the line that froze parameters, or the edit of a failed unfreezing of ``parts``; None if not unique."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
-    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # their variables may name modules
+    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # loop variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     kinds: list[list[Cause]] = [[], [], []]
     for file, node in nodes:
@@ -47,7 +47,7 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
 
 
 def _freezes(node: ast.AST, names: set[str]) -> int | None:
-    """Return 0 for a useless ``x.requires_grad = True``, 1 for a call that freezes a module, 2 for other freezing."""
+    """Return 0 for ``net.requires_grad = True``, 1 for a call that freezes a module, 2 for other freezing; or None."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
         sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
         return 2 if sets == "False" else 0 if sets == "True" and _is_named_by(target.value, names) else None
@@ -74,7 +74,7 @@ def made_from_helper(site: Site) -> bool:
 
 
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
-    """Return the edit that repeats an optimizer's creation below ``later``; only ``later`` in another function."""
+    """Return the edit that repeats ``creation`` below ``later``; only ``later`` if that is in another function."""
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):
         return Cause(*later)

@@ -32,7 +32,7 @@ class ParamGroupState:
         return [grad_pass for grad_pass in self.passes if grad_pass.used_by < 0]
 
     def split_off(self, params: int) -> ParamGroupState:
-        """Move ``params`` from this group into a new one with the same history, and return that."""
+        """Move ``params`` from this group into a new group with the same history, and return the new group."""
         self.params &= ~params
         return replace(self, params=params, passes=[replace(grad_pass) for grad_pass in self.passes])
 
@@ -47,15 +47,15 @@ class SinceLastStep:
 
     backwards: list[Backward] = field(default_factory=list)
     clearings: list[Clear] = field(default_factory=list)
-    """Clearings of gradients of the optimizer's parameters that no step had used."""
+    """Clearings of gradients that no step had used, among those of the optimizer's parameters."""
     others: int = 0
     """Number of backward passes that added to none of the optimizer's parameters."""
     called: int = 0
-    """Parameters of all models that were called."""
+    """Parameters of all models that the learner's code called."""
     after: int = 0
     """Parameters of the models that were called, with gradients enabled, since the newest backward pass."""
     elsewhere: int = 0
-    """Parameters that backward passes added to but no optimizer holds."""
+    """Parameters that backward passes added to and that no optimizer holds."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class StepFacts:
     groups: list[ParamGroupState]
     since: SinceLastStep
     passes: list[GradPass]
-    """All passes in the gradients, one entry for each group of parameters."""
+    """All passes in the gradients; a pass has one entry for each group of parameters."""
     fresh: list[Backward]
     """The backward passes that no step has used yet, oldest first, without repeats."""
     edited: bool

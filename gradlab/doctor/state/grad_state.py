@@ -1,6 +1,6 @@
 """The backward passes in each ``.grad``, and the steps that used them.
 
-Parameters whose gradients have the same history share a group, so the cost depends on the number of groups only.
+Parameters whose gradients have the same history share a group, so the cost depends only on the number of groups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_SINCE_STEP = 512
 
 
 class GradState:
-    """Tracks gradients: the caller splits an event into ``parts`` and, for each, calls ``fact`` and then ``take``."""
+    """Tracks gradients: callers split an event into ``parts``, and call ``fact`` and then ``take`` for each part."""
 
     def __init__(self) -> None:
         self._takers: dict[type, Callable[[Any], None]] = {
@@ -42,26 +42,26 @@ class GradState:
         self.since: dict[int, SinceLastStep] = {}
         self.steps: dict[int, int] = {}
         self.last: dict[int, StepFacts] = {}
-        """Index of an optimizer -> its newest step."""
+        """Index of an optimizer -> the facts of its newest step."""
         self.sizes: defaultdict[int, list[int]] = defaultdict(list)
-        """Index of an optimizer -> the number of new passes, from one call path, that each of its first steps used."""
+        """Index of an optimizer -> number of new passes in each of its first steps that used a single call path."""
         self.lines: defaultdict[int, set[Site]] = defaultdict(set)
-        """Index of an optimizer -> lines of the newest passes that its steps used."""
+        """Index of an optimizer -> the lines of the newest pass in each of its steps."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
         self.step_calls: dict[int, int] = {}
         """Index of an optimizer -> its number of steps, including those that a GradScaler skipped."""
         self.params_of: dict[int, int] = {}
-        """Index of an optimizer -> its parameters, as of its last event."""
+        """Index of an optimizer -> its parameters, as of its creation or newest step."""
         self.covered = 0
         """Parameters that any optimizer holds."""
         self.last_clear: Site = NO_SITE
         """Line of the last ``zero_grad()``."""
         self.fed: set[int] = set()
-        """Optimizers that took a step with a gradient, or with a closure that computed or changed gradients."""
+        """Indices of optimizers that stepped with a gradient, or with a closure that computed or changed gradients."""
         self.reached = 0
         """Parameters that any backward pass added to."""
         self.training = self.given_outputs = 0
-        """Parameters of models called for training, and those of models called for training on outputs of others."""
+        """Parameters of models called in training mode with gradients, and of those whose input required a gradient."""
         self.training_sites: set[Site] = set()
         """Lines that take steps, or call models in training mode."""
         self.called_since_step = False
@@ -84,8 +84,8 @@ class GradState:
     def parts(self, event: Any) -> list[Any]:
         """Return ``event``, preceded by a clearing if its norms show zeros that no watched call explains.
 
-        It is a Clear if any of these gradients was nonzero when last read, else a MaybeCleared of those never read.
-        The passes of the latter are removed but not counted as lost. Zeros that a pass itself left are no clearing.
+        The clearing is a Clear if any of these gradients was nonzero when last read, else a MaybeCleared of those not
+        read before, whose passes do not count as lost. Gradients that a pass left as zeros are not a clearing.
         """
         norms = getattr(event, "norms", None)
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
@@ -103,7 +103,7 @@ class GradState:
         return [*emptied, event]
 
     def fact(self, event: Any) -> Any:
-        """Return the fact that the rules receive, from the state before the event; None if there is none."""
+        """Return the fact that rules receive about ``event``, from the state before it; None if they receive none."""
         kind = type(event)
         if kind is Step:
             self.last[event.optimizer] = facts = self._facts(event)
@@ -137,7 +137,7 @@ class GradState:
         return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, passes, fresh, edited)
 
     def groups(self, params: int) -> list[ParamGroupState]:
-        """Return the groups of ``params``, after splitting those that also contain other parameters."""
+        """Return the groups of ``params``, after splitting groups that also contain other parameters."""
         if missing := params & ~self._grouped:
             self._groups.append(ParamGroupState(missing))
             self._grouped |= missing
@@ -168,7 +168,7 @@ class GradState:
             return
         self._note_zeros(params, event.norms)
         backward.zeros |= params & self._zero
-        used = params & self.params_of.get(backward.closure_of, 0)  # a closure's pass is used by the step that calls it
+        used = params & self.params_of.get(backward.closure_of, 0)  # a pass in a closure counts as used by its step
         backward.added |= params
         self.reached |= params
         if len(self.first_passes) < _FIRST_PASSES:
@@ -207,7 +207,7 @@ class GradState:
             since.after |= event.params if event.grad else 0
 
     def _note_zeros(self, params: int, norms: Any) -> None:
-        """Record which gradients are all zeros; without ``norms`` this is unknown."""
+        """Record from ``norms`` the gradients that are zeros and those that are not; forget both if it is None."""
         self._zero &= ~params
         self._nonzero &= ~params
         if norms is not None:
@@ -287,7 +287,7 @@ class GradState:
                 grad_pass.unscaled = True
 
     def _merge(self) -> None:
-        """Merge the groups without passes into one; most of the time, these are all groups."""
+        """Merge all groups that have no passes and were not edited; usually these are all the groups there are."""
         empty = [group for group in self._groups if not group.passes and not group.edited]
         if len(empty) > 1:
             filled = [group for group in self._groups if group.passes or group.edited]

@@ -43,7 +43,7 @@ class VariableNames:
         return bool(nameless) or (optimizer >= 0 and optimizer not in self.optimizers)
 
     def collect(self, frame: FrameType | None, numbers: dict[int, int], bits: Callable[[list[Tensor]], int]) -> None:
-        """Collect names from the variables of a frame and its callers.
+        """Collect names from the variables of ``frame`` and of its callers.
 
         ``numbers`` maps ids of optimizers to indices; ``bits`` returns the set of the watched parameters in a list.
         """
@@ -91,7 +91,7 @@ def _clearest(names: dict[int, list[str]], number: int) -> str:
 
 
 def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """Yield the optimizers and parameters that a function's variables lead to, each with its expression."""
+    """Yield (expression, object) for the optimizers and parameters that a function's variables lead to."""
     local = variables(frame).items()
     waiting = deque((name, value, 0) for name, value in local if not name.startswith("_") and name not in _SHELL)
     if frame.f_code.co_name != "<module>":
@@ -117,7 +117,7 @@ def spelled(name: str) -> str:
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the elements of a container or the attributes of an object, each with its expression."""
+    """Yield (expression, value) for elements of containers, plain containers in a module, or an object's attributes."""
     if isinstance(value, dict):
         for key, child in list(value.items())[:_MOST_ELEMENTS]:
             if isinstance(key, (str, int)):

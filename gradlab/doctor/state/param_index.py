@@ -1,6 +1,6 @@
 """The watched parameters, and the changes of each ``.grad`` and of the weights since the last comparison.
 
-The doctor does not hook the learner's tensors: it compares ``.grad`` and its version with the recorded ones.
+The doctor registers no hooks on the learner's tensors: it compares ``.grad`` and its version with the recorded ones.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class ParamIndex:
     """The watched parameters, each with an index; a set of parameters is an int with one bit per parameter."""
 
     def __init__(self, reused: Callable[[int], None]) -> None:
-        """Call ``reused(bit)`` whenever a new parameter gets the bit of one that no longer exists."""
+        """Create an index that calls ``reused(bit)`` when a new parameter gets the bit of one that no longer exists."""
         self._reused = reused
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
-        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those of this thread
-        self._threads: dict[int, threading.Thread] = {}  # for parameters registered outside the first thread
+        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # set -> its live parameters
+        self._threads: dict[int, threading.Thread] = {}  # index of a parameter from another thread -> the thread
         self._first = threading.current_thread()
         self._free: list[int] = []
         self._reuse_above = _REUSE_ABOVE
@@ -102,11 +102,11 @@ class ParamIndex:
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the set of the leaves among ``tensors``, which are watched from now on."""
-        # tensors that are not leaves, as of functional_call, have no .grad
+        # tensors that are not leaves, such as those in functional_call, have no .grad
         return union_bits(self.bit(param) for param in tensors if param.is_leaf)
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the set of the watched parameters among some tensors."""
+        """Return the set of the watched parameters among ``tensors``."""
         numbered = ((self._numbers.get(id(tensor)), tensor) for tensor in tensors)
         return union_bits(1 << n for n, tensor in numbered if n is not None and self._params[n]() is tensor)
 
@@ -119,7 +119,7 @@ class ParamIndex:
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
-        """Return the parameters that have a gradient, those that lost theirs, and those whose gradient has changed."""
+        """Return the subsets of ``params`` that have a gradient, that have lost it, and whose gradient has changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
             if (param := reference()) is None:  # its gradient is gone as well, which is not a clearing
@@ -134,7 +134,7 @@ class ParamIndex:
         return present, lost, changed
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
-        """Return index, bit and reference of each live parameter in ``params``; cached, since the same sets recur."""
+        """Return and cache (index, bit, reference) of each live parameter in ``params`` that belongs to this thread."""
         if len(self._chosen) >= _MOST_CHOSEN:
             self._chosen.clear()
         self._chosen[params] = chosen = [
@@ -180,9 +180,9 @@ class ParamIndex:
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
-        """Return a norm of each gradient of ``params``, on its device, that is 0 only if all its values are 0.
+        """Return a tensor with a number for each gradient of ``params``, which is 0 only if the gradient is all zeros.
 
-        None if any of them has no gradient, or one without values (on the device "meta", or of a Tensor subclass).
+        None if any parameter has no gradient, or one without values (on the device "meta", or of a Tensor subclass).
         """
         grads = self.grads(params)
         if not grads or len(grads) < params.bit_count() or any(type(g) is not Tensor or g.is_meta for g in grads):
@@ -211,7 +211,7 @@ def _version(param: Tensor) -> int:
 
 
 def _state(param: Tensor) -> tuple[int, int, int]:
-    """Return the id, the version and the address of ``.grad``; ``.grad.data = x`` changes only the address."""
+    """Return the id, version and address of ``.grad``, or _NONE; ``.grad.data = x`` changes only the address."""
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
@@ -220,7 +220,7 @@ def _state(param: Tensor) -> tuple[int, int, int]:
 
 
 def fetch_norms(events: list[Any]) -> None:
-    """Replace tensors in events (norms, losses and targets) with numbers, in one transfer per device and dtype."""
+    """Replace norms, losses and target weights that are tensors with numbers, in one transfer per device and dtype."""
     waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
         for name in ("norms", "loss", "tokens"):
@@ -235,7 +235,7 @@ def fetch_norms(events: list[Any]) -> None:
 
 
 def first_values(param: Tensor, most: int) -> Tensor:
-    """Return a view of the first ``most`` values, or of those in the first row if the tensor is not contiguous."""
+    """Return a view of the first ``most`` values of ``param``, or of its first row if ``param`` is not contiguous."""
     row = param.detach()
     while row.dim() > 1 and not row.is_contiguous():
         row = row[0]

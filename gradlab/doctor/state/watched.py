@@ -45,13 +45,13 @@ class WatchedModule:
         self.frozen_norms = index.bits(param for norm in wrong for param in norm.parameters())
 
     def dropouts_in_eval(self) -> frozenset[Site]:
-        """Return the first line of each forward() that mentions a dropout, of modules in evaluation mode."""
+        """Return the first line of each forward() that mentions a dropout and whose module is in evaluation mode."""
         modules = [module for reference in self.dropouts if (module := reference()) is not None and not module.training]
         codes = [type(module).forward.__code__ for module in modules]
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the class names of a mode-dependent module in training and of one in evaluation mode; "" for none."""
+        """Return the class names of a mode-dependent part in training mode and one in evaluation mode; "" for none."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -61,14 +61,14 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """A ``load_state_dict()`` of an object's own tensors, which have changed since its ``state_dict()``."""
+    """Calls of ``load_state_dict()`` on one line with the object's own tensors, changed since its ``state_dict()``."""
 
     kind: str
     dict_site: Site
     """The line that called ``state_dict()``."""
     times: int = 0
     steps: int = 0
-    """Number of optimizer steps between the two calls."""
+    """Number of optimizer steps between ``state_dict()`` and the last load."""
 
 
 @dataclass(eq=False)
@@ -77,12 +77,12 @@ class Tie:
 
     owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
-    """The line that assigned another parameter to one of the attributes."""
+    """The line that last assigned a parameter to one of the attributes; NO_SITE if none has since."""
     params: tuple[int, ...] = ()
-    """The bits of the parameters in the attributes now, if they are two of one shape; empty otherwise."""
+    """The bits of the attributes' current parameters if they are two of the same shape; empty otherwise."""
 
     def refresh(self, index: ParamIndex) -> None:
-        """Update ``params`` from the attributes, after one of them was assigned."""
+        """Update ``params`` from the attributes if one of them was assigned again."""
         now = [getattr(reference(), name, None) for reference, name in self.owners] if self.site[1] else []
         params = [param for param in now if isinstance(param, Tensor)]
         if len(params) == len({id(param) for param in params}) == 2 and params[0].shape == params[1].shape:
@@ -98,15 +98,15 @@ class ModuleIndex:
         self._index = index
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
-        """Index of a parameter -> number of nodes in the graph between it and a loss."""
+        """Index of a parameter -> its distance from a loss in the graph, in nodes."""
         self.uncopied: dict[Site, UncopiedLoad] = {}
-        """Line that loads an object's own state into it -> the record of these loads."""
+        """Line that loads an object's own state into the object -> the record of these loads."""
         self.in_eval: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Modules whose eval() was called directly, without a call of train() since."""
         self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, and its name there
         self.ties: dict[tuple[int, str], Tie] = {}
         """Id of a module and name of an attribute -> the tie of the parameter assigned there."""
-        self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> see register()
+        self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> number of optimizers, line
 
     def see(self, module: nn.Module) -> WatchedModule:
         """Return the record of a called module, refreshed at some of its calls, since its parts can be replaced."""
@@ -123,7 +123,7 @@ class ModuleIndex:
         return model
 
     def first_param(self, key: int) -> tuple[str, int]:
-        """Return name and bit of the first parameter in the model whose id is ``key``; ("", 0) if there is none."""
+        """Return the name and bit of the first parameter in the model with the id ``key``; ("", 0) if there is none."""
         model = self._models.get(key)
         return model.first_param if model is not None else ("", 0)
 
@@ -141,7 +141,7 @@ class ModuleIndex:
     def register(self, param: Tensor, site: Site, optimizers: int, *, again: bool) -> None:
         """Record the line that put a parameter into a module, and the number of optimizers at that time.
 
-        A record is replaced only if ``again``: the parameter came inside a module.
+        An existing record is replaced only if ``again`` is True, for a parameter that came inside a submodule.
         """
         if again or param not in self._registered:
             self._registered[param] = optimizers, site
@@ -208,11 +208,11 @@ class WatchedOptimizer:
     has_memory: bool = False
     """True if the optimizer's state has averages or momentum."""
     frozen_checks: int = 0
-    """Number of steps, at every eighth of which weights that require no gradient are searched for."""
+    """Number of steps; at every eighth, weights that have a gradient but require none are searched for."""
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """Some weights that have a gradient but require none, with their values before the newest step."""
+    """Some weights that have a gradient but require none, each with some of its values before the newest step."""
     values: list[Tensor] | None = None
-    """Values of some weights after the newest step; None for the first optimizer of a line."""
+    """Values of some weights after the newest step; None for the first optimizer of a line, or if unreadable."""
 
 
 class OptimizerIndex:
