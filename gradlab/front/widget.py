@@ -75,7 +75,7 @@ class FrontEnd(anywidget.AnyWidget):
         self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Delete the last message's subshell id: ipykernel 7.4 would send that subshell the next request, busy or not."""
+        """Delete the last message's subshell id: ipykernel 7.4 sends that subshell the next request, even if busy."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
