@@ -1,4 +1,4 @@
-"""Drawings of scenes for browser and paper: axes, marks in data coordinates, texts, and colours by role."""
+"""Drawings of scenes for the browser and for still pictures: axes, marks in data coordinates, and colours by role."""
 
 from . import fit as fit
 from . import samples as samples

@@ -15,14 +15,14 @@ from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_ax
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
 NEWEST = 6  # number of newest switches that are labelled; older switches have only a dashed line
-_MAX_SWITCH_LINES = 40
+_MAX_SWITCH_LINES = 40  # number of newest switches that have a dashed line
 _SWITCH_ROOM = 1.3  # smallest end of the x axis, in units of the newest switch's update: leaves room for its label
 _FIRST_ROOM = 1.2  # top of the loss axis at the start, in units of the first loss
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the loss up to its first inf or NaN and, dashed, the loss without the newest switch.
+    """Draw the loss up to its first inf or NaN, the switches and, dashed, the loss without the newest switch.
 
     The axis fits the run's own loss; if the dashed curve ends above the axis, its last value is written at the top.
     """
@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return an axis for losses, the oldest first; if linear from 0, it grows by doubling, so that it moves rarely."""
+    """Return an axis for losses, of which the oldest is first; an axis from 0 grows by doubling, so it rarely moves."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
         return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, title="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
@@ -101,8 +101,8 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
 # other runs have none of the colours that mean weights, gradients or memory.
 _PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
-_LOG_FROM = 300.0  # ratio of compared losses, or growth of one run's loss, above which the axis is logarithmic
-_MAX_DIVERGED_HEIGHT = 3.0  # where a diverging curve is cut, in units of the highest loss of the other runs
+_LOG_FROM = 300.0  # ratio of the highest loss to the lowest, or to one run's first, above which the axis is logarithmic
+_MAX_DIVERGED_HEIGHT = 3.0  # highest loss of diverged runs on the axis, in units of the highest loss of the other runs
 
 
 def draw_comparison(
@@ -115,12 +115,12 @@ def draw_comparison(
     y: str = "loss",
     ends: bool = True,
 ) -> Drawing:
-    """Draw the mean losses of several runs, each labelled with its name and, if ``ends``, its newest loss.
+    """Draw the losses of several runs, each curve labelled with its run's name and, if ``ends``, its newest loss.
 
-    The curve of a run that diverges leaves the picture at the top.
+    A run that diverged is labelled with the update at which it did; its curve may leave the picture at the top.
 
     Args:
-        curves: the runs by name.
+        curves: the curve of each run, by the run's name.
         reused: the names of the runs that apply gradients again.
         events: labels by update; each of these updates is marked with a dotted line.
         title, counted, y: titles of the Drawing, the x axis and the y axis.
@@ -155,7 +155,7 @@ def draw_comparison(
 
 @draw.register
 def draw_scaler(scene: ScalerHistory) -> Drawing:
-    """Draw the loss scale on a log2 axis with crosses at skipped steps, and the underflow without it on axes below."""
+    """Draw the loss scale on a log2 axis with crosses at skipped steps and, below, the underflow without scaling."""
     x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
     count = min(len(x), len(scale), len(share))
     x, scale, share = x[:count], scale[:count], share[:count]
@@ -186,7 +186,7 @@ def draw_scaler(scene: ScalerHistory) -> Drawing:
 
 
 def step_points(x: Numbers, y: Numbers) -> Numbers:
-    """Return the corners of a step function through points: each value holds until the next point."""
+    """Return the corners x0, y0, x1, y1, ... of a step function: each value of ``y`` holds until it changes."""
     if len(x) < 2:
         return points(x, y)
     changed = np.flatnonzero(y[1:] != y[:-1]) + 1
@@ -197,7 +197,7 @@ def step_points(x: Numbers, y: Numbers) -> Numbers:
 
 
 def power_axis(power: Numbers, title: str = "") -> Axis:
-    """Return an axis for exponents of 2, with multiples of 4 as limits, so that it moves rarely."""
+    """Return an axis for exponents of 2, with multiples of 4 as limits, so that it rarely moves."""
     if not len(power):
         return Axis(0.0, 4.0, words=title, ticks="powers")
     low, high = float(power.min()), float(power.max())

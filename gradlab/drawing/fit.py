@@ -1,4 +1,4 @@
-"""Peaks of memory by category, side by side, against the capacities of graphics cards."""
+"""Bars of peak memory by category, next to each other, compared with the capacities of graphics cards."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .memory import BESIDE_TENSORS, area_style, category_name, stacked
 _MAX_CAPACITY = 4.0  # capacity above which a card is not drawn, in units of the highest bar
 _CARD_NAMES_WIDTH = 0.45  # width for the names of the cards, left of the bars, in units of the width of all bars
 _HEADROOM = 1.12  # smallest top of the axis, in units of the highest bar: leaves room for the sum above the bar
-_MAX_LETTERS = 8  # letters to which names of cards and bars are cut if they do not fit
-_MIN_LABELLED = 0.001  # smallest share of the last bar for which a category has a label
+_MAX_CHARACTERS = 8  # length to which the names of cards and bars are cut if they do not fit
+_MIN_LABELLED = 0.001  # share of the last bar above which a category has a label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
 
 
 @draw.register
 def draw_fit(scene: Fit) -> Drawing:
-    """Draw stacked bars of bytes by category on a linear axis, a line at the capacity of each card, and the verdict."""
+    """Draw bars of bytes stacked by category, a line at each capacity up to ``_MAX_CAPACITY``, and the verdict."""
     bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
@@ -60,4 +60,4 @@ def draw_fit(scene: Fit) -> Drawing:
 
 
 def _cut(name: str) -> tuple[str, ...]:
-    return (name, f"{name[:_MAX_LETTERS]}\u2026") if len(name) > _MAX_LETTERS else (name,)
+    return (name, f"{name[:_MAX_CHARACTERS]}\u2026") if len(name) > _MAX_CHARACTERS else (name,)

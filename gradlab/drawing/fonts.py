@@ -1,4 +1,4 @@
-"""Text widths in DejaVu Sans, the font of still pictures, and texts cut or wrapped to a width."""
+"""Widths of strings in DejaVu Sans, the font of still pictures, and strings cut or wrapped to a width."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _FONTS = {bold: FontProperties(weight="bold" if bold else "normal", size=100, **
 
 @lru_cache(maxsize=16384)
 def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
-    """Return the width of a text in CSS pixels."""
+    """Return the width of ``text`` at a font size of ``size``, both in CSS pixels."""
     return float(text_to_path.get_text_width_height_descent(text, _FONTS[bold], False)[0]) * size / 100
 
 
 @lru_cache(maxsize=2048)
 def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return a text cut to ``wide`` CSS pixels, with an ellipsis if it is cut; "" if nothing fits."""
+    """Return ``text`` unchanged if it fits in ``wide`` CSS pixels, else cut with an ellipsis; "" if nothing fits."""
     if text_width(text, size, bold) <= wide:
         return text
     cuts = (f"{text[:left].rstrip()}\u2026" for left in range(len(text) - 1, 0, -1))
@@ -29,13 +29,13 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -
 
 
 def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return the first of ``texts`` that fits in ``wide`` CSS pixels; if none fits, the last of them, cut."""
+    """Return the first of ``texts`` that fits in ``wide`` CSS pixels; if none fits, the last one, shortened."""
     fits = (text for text in texts if text_width(text, size, bold) <= wide)
     return next(fits, "") or shorten(texts[-1], wide, size, bold=bold)
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break a text into lines of at most ``wide`` CSS pixels; a wider word has its own line."""
+    """Break ``text`` between words into lines of at most ``wide`` CSS pixels; a wider word has its own line."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

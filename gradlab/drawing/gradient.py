@@ -22,7 +22,7 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
     "other": {"fill": "paper", "stroke": "grey", "line": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "line": 2.2},
 }
-"""Fields of an Arrow by style: contributions (``_APPLIED``), "other" (not from a backward pass), and the "sum"."""
+"""Style -> fields of an Arrow: contributions (``_APPLIED``), "other" (not from a backward pass), and the "sum"."""
 _APPLIED = ("added", "applied", "reused")  # styles of contributions that were applied never, once, and more than once
 _KEY_TEXTS = {
     "added": ("not applied yet", "new"),
@@ -31,18 +31,18 @@ _KEY_TEXTS = {
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
-_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # most arrows that are labelled, and most fresh arrows with long labels
+_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # with more arrows, none has a label; with more not reused, names are short
 _ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 _MAX_SHARE = 0.5  # largest share of a picture with contours that all arrows together take
 _TRUE_FROM = 0.6  # smallest factor that is rounded up to 1, so that arrows have their true length
 _SUM_WIDTH = 2.2  # width of the arrow of the sum, in units of the other arrows' width
-_SHORTEST_YARDSTICK = 0.02  # in units of the x axis: a shorter outline is not drawn
+_SHORTEST_YARDSTICK = 0.02  # in units of the x axis's length: a shorter yardstick is not drawn
 _IN_FRONT = "lowest", "start"  # ids of the landscape's marks that are drawn in front of the arrows
-_MOST_DESCRIBED = 4  # arrows in the description of the panel
+_MOST_DESCRIBED = 4  # number of newest arrows that the description of the panel lists
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
-    """Return a key with an entry for each of ``names``, which are styles in ``BATCH_STYLES``."""
+    """Return the entries of a key, one for each of ``names``, which are styles in ``BATCH_STYLES``."""
     return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
 
 
@@ -75,7 +75,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
 
 @draw.register
 def draw_landscape(scene: Landscape) -> Drawing:
-    """Draw contours, the path of the weights from a ring to a dot, and the arrows of ``.grad`` from the dot on."""
+    """Draw contours, the path of the weights from a ring to a dot and, if any, the arrows of ``.grad`` from the dot."""
     path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
     marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
     drawing = Drawing("path of the weights", marks, (axes,), _describe_path(path), notice=outside)
@@ -88,7 +88,7 @@ def draw_landscape(scene: Landscape) -> Drawing:
 def _draw_on_contours(
     scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
 ) -> tuple[list[Mark], Axes, str, float]:
-    """Return marks and axes of the weights' plane, a notice of weights outside or "", and the arrows' magnification."""
+    """Return the marks, the axes and their notice (see ``surface_axes``), and the factor that magnifies the arrows."""
     reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
     factor = _fit_factor(surface_of(contours), reach)
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
@@ -121,7 +121,7 @@ def _describe_path(path: Numbers) -> str:
 
 
 def arrow_ends(scene: Arrows) -> Numbers:
-    """Return (0, 0), the ends of the arrows laid head to tail from there, and the end of their sum, as rows."""
+    """Return as rows (0, 0), the ends of arrows laid head to tail from there, and the sum; inf and NaN count as 0."""
     steps = numbers([(arrow.x, arrow.y) for arrow in scene.arrows]).reshape(-1, 2)
     steps, total = (np.nan_to_num(each, posinf=0, neginf=0) for each in (steps, numbers(scene.total)))
     with np.errstate(over="ignore"):
@@ -150,7 +150,7 @@ def batch_style(applied: int) -> str:
 
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
-    """Return axes with equal units for arrows laid flat; the arrows' start is always at the same point of the panel."""
+    """Return axes with equal units for arrows laid flat, which start at the same point of a panel for any ``reach``."""
     reach = max(reach, 1e-12) if reach else 1.0
     title = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
@@ -158,7 +158,7 @@ def plane_axes(reach: float, elements: int = 0) -> Axes:
 
 
 def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
-    """Return a thin outline of ``length`` low in the picture and its label; [] without arrows or if it is too short."""
+    """Return a thin arrow of ``length`` low in the picture, and its label; [] without arrows or if it is too short."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
@@ -170,7 +170,7 @@ def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
 
 
 def _fit_factor(surface: Surface, reach: float) -> float:
-    """Return a round factor at which arrows of this ``reach`` fit the picture; 1, their true length, if possible."""
+    """Return a round factor that makes arrows of this ``reach`` fit the picture; 1 if their true length fits well."""
     if not 0 < reach < math.inf:
         return 1.0
     best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
@@ -181,7 +181,7 @@ def _fit_factor(surface: Surface, reach: float) -> float:
 
 
 def arrow_label(arrow: BatchArrow) -> str:
-    """Return the label of an arrow: ``batch 38: length 4.78, 16% of the sum, applied once``."""
+    """Return the label of an arrow, such as ``batch 38: length 4.78, 16% of the sum, applied once``."""
     batches = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     name = arrow.names[0] if arrow.names else batches
     length = f"length {short(arrow.length)}, " if math.isfinite(arrow.length) else ""
@@ -189,16 +189,16 @@ def arrow_label(arrow: BatchArrow) -> str:
 
 
 def applied_text(fewest: int, most: int = 0) -> str:
-    """Return a phrase for a number of applications, such as ``applied once`` or ``applied 33 to 61 times``."""
+    """Return a phrase for ``fewest`` to ``most`` applications: ``applied once``, ``applied 33 to 61 times``."""
     if max(fewest, most) < 2:
         return ("not applied yet", "applied once")[fewest]
     return f"applied {fewest:,} to {most:,} times" if fewest < most else f"applied {fewest:,} times"
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return a label beside each arrow, such as "batch 260" or "23 batches \u00d7 5-27"; [] if there are too many.
+    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27"; [] if there are too many arrows.
 
-    The newest arrow is labelled first, then the arrows of several batches, whose count cannot be guessed.
+    The newest arrow is labelled first, then the arrows of several batches, as only a label can show how many.
     """
     if len(scene.arrows) > _MAX_LABELLED:
         return []

@@ -1,4 +1,4 @@
-"""Placement of a still picture's texts: without overlaps, within the panel, hiding little of the marks."""
+"""Placement of a still picture's labels: without overlaps, within the panel, hiding little of the marks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
-_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # beside a label, along a line, from row to row in the margin
-_HINTING_PX = 3.0  # CSS pixels by which hinting may widen a text
-_TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # number and height of the rows for texts below the upper edge of the axes
-_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # of a later spot, a shorter text, a text outside the axes
+_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # between labels, between samples of a line, between margin rows
+_HINTING_PX = 3.0  # CSS pixels by which hinting may widen a label
+_TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # number and height of the rows for labels below the upper edge of the axes
+_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # of each later spot or shorter form; of leaving the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
@@ -32,25 +32,25 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
 
 
 Spot = tuple[float, float, str]
-"""A text's position in CSS pixels of the panel: x, y of its middle, and the side at x ("left", "center", "right")."""
+"""A label's position in CSS pixels of the panel: x, the y of its middle, and its part at x ("left", "center", ...)."""
 
 
 class Labels:
     """The labels of a panel, each written at the free position where it hides the least."""
 
     def __init__(self, sheet: Sheet, plots: Sequence[Plot], marks: Mapping[str, tuple[Mark, list[Places]]]) -> None:
-        """Take the painted ``marks`` by id, each with its lines and points in CSS pixels."""
+        """Prepare to label the painted ``marks``, given by id, each with its lines and points in CSS pixels."""
         self._sheet, self._plots, self._marks = sheet, plots, marks
         parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
         self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
         obstacles = [np.zeros((0, 2)), *(piece for mark, piece in parts if isinstance(mark, Dots))]
-        for mark, piece in parts:  # texts may hide areas and pale contours
+        for mark, piece in parts:  # labels may hide fills and pale lines
             if not isinstance(mark, Dots) and getattr(mark, "stroke", "")[:5] not in ("", "grey/"):
                 obstacles.append(_along(piece))
         self._obstacles = np.concatenate(obstacles)
 
     def write(self, texts: Sequence[Text], order: int) -> None:
-        """Write the texts with this zorder, without those for which there is no free position."""
+        """Write labels with the zorder ``order``, except those for which there is no free position."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
@@ -115,7 +115,7 @@ class Labels:
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
-        """Write texts at the right of the axes without overlaps, as near to the heights of their points as possible."""
+        """Write the labels that fit to the right of the axes, without overlaps and as close to their y as possible."""
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
         texts = texts[: int((bottom - top - 4) / _MARGIN_ROW_PX) + 1]
@@ -162,7 +162,7 @@ def _aside(corners: Places) -> list[Spot]:
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
-    """Return positions for a label above and below a line that goes from left to right, and at the top left."""
+    """Return positions for a label above and below a line from left to right, and then at the top left of the axes."""
     spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]

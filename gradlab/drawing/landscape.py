@@ -15,22 +15,22 @@ from .limits import Numbers, numbers
 from .marks import Axes, Axis, Dots, Line, Mark, Text
 
 LEVELS = 9
-_DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, per cent of grey
+_DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, in per cent of grey
 
 
 class Surface(NamedTuple):
     """The contours of a loss surface over two weights."""
 
     x: tuple[float, float]  # smallest and largest value of the first weight
-    y: tuple[float, float]
+    y: tuple[float, float]  # the same for the second weight
     levels: tuple[tuple[float, Numbers], ...] = ()  # (loss, points of its contour, NaN between pieces)
-    lowest: tuple[float, float] | None = None  # the weights of the smallest loss; None at the edge
+    lowest: tuple[float, float] | None = None  # the weights with the smallest loss; None if unknown or at the edge
 
 
 @lru_cache(maxsize=8)
 def surface_of(contours: Contours) -> Surface:
-    """Return the surface of ``contours``; the result is cached."""
-    from contourpy import LineType, contour_generator  # only pictures of models of two weights need it
+    """Return the surface of ``contours`` (cached), without levels if the grid is unusable or the loss is constant."""
+    from contourpy import LineType, contour_generator  # needed only for models with two weights
 
     x, y, loss = numbers(contours.x), numbers(contours.y), np.array(contours.loss, dtype=np.float64)
     spans = _span(x), _span(y)
@@ -60,7 +60,7 @@ def _span(edge: Numbers) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...]:
-    """Return contours as marks, labelled with some of their losses if ``named``; the result is cached."""
+    """Return the contours and the lowest point as marks (cached); if ``named``, every third contour has a label."""
     surface = surface_of(contours)
     marks: list[Mark] = []
     for number, (loss, corners) in enumerate(surface.levels):
@@ -77,10 +77,10 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
 
 
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
-    """Return the axes of contours, and a notice if ``weights`` are outside them, else "".
+    """Return the axes of contours, and a notice if ``weights`` are outside the axes, else "".
 
-    Both axes have equal units, so that arrows of gradients look perpendicular to contours, unless the picture would
-    become too narrow.
+    Unless the picture would become too narrow, both axes have equal units, so that arrows of gradients look
+    perpendicular to the contours.
     """
     surface = surface_of(contours)
     x, y = surface.x, surface.y
@@ -92,11 +92,11 @@ def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, st
 
 _AGES = ("weights/20", "weights/45", "weights")
 """Roles of the oldest, middle and newest third of the path: older parts are paler, to keep contours visible."""
-_MOST_DOTS = 60  # largest number of points of a path that are also drawn as dots
+_MOST_DOTS = 60  # number of points above which the points of a path are not drawn as dots
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the path of the weights, and the marks in front: the dot at its end and, with ``drag``, two labels."""
+    """Return the marks of the path, and those in front: the dot at its end and, with ``drag``, labels of both ends."""
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3

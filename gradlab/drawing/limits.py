@@ -1,4 +1,4 @@
-"""Limits of axes: round numbers from a ladder, so that they move rarely; they depend on the data alone."""
+"""Limits of axes, which depend only on the data and are round numbers from a ladder, so that they rarely change."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy.typing as npt
 from .marks import Axis
 
 LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # limits are these numbers times a power of ten
-LARGEST_DRAWN = 1e290  # beyond this, margins and tick steps would overflow a double
-_DECADES = 12.0  # most decades below its largest value that a logarithmic axis shows
+LARGEST_DRAWN = 1e290  # above this, margins and tick steps would overflow a double
+_DECADES = 12.0  # most decades that a logarithmic axis shows below the largest value
 
 Numbers = npt.NDArray[np.float64]
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
-    """Return plain numbers, or pairs of them, as an array with finite values clamped to ``LARGEST_DRAWN``."""
+    """Return numbers, or pairs of numbers, as an array; larger finite values are clamped to ``LARGEST_DRAWN``."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
-    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # false also with NaN or inf
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # also false for NaN and inf
         return array
     large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
     array[large] = np.copysign(LARGEST_DRAWN, array[large])
@@ -40,7 +40,7 @@ def box_points(x: float, y: float, half_width: float, half_height: float) -> tup
 
 
 def nice_step(value: float) -> float:
-    """Return a positive number rounded up to one of ``LADDER`` times a power of ten."""
+    """Return ``value`` rounded up to a number of ``LADDER`` times a power of ten; at least 1e-300."""
     if not value > 1e-300:
         return 1e-300
     power = 10.0 ** math.floor(math.log10(value))
@@ -48,12 +48,12 @@ def nice_step(value: float) -> float:
 
 
 def from_zero(highest: float) -> float:
-    """Return the upper limit of an axis from 0; 1 if ``highest`` is not positive and finite."""
+    """Return ``highest`` rounded up, as the upper limit of an axis from 0; 1 unless it is positive and finite."""
     return nice_step(highest * 1.02) if 0 < highest < math.inf else 1.0
 
 
 def around(low: float, high: float) -> tuple[float, float]:
-    """Return limits around two finite numbers: multiples of a quarter of their span, rounded up."""
+    """Return limits around ``low`` and ``high``, which are finite: multiples of a quarter of their rounded-up span."""
     span = high - low
     if span <= 1e-12 * max(abs(low), abs(high)):
         span = max(abs(high) * 0.5, 1e-12) if high else 1.0
@@ -62,9 +62,9 @@ def around(low: float, high: float) -> tuple[float, float]:
 
 
 def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, title: str = "") -> Axis:
-    """Return an axis for finite values; logarithmic if the largest is over ``log_from`` times the smallest above 0.
+    """Return an axis for finite ``values`` with ``room`` times their span; if log, its title contains "(log axis)".
 
-    ``room`` times the span is shown. Linear axes begin at 0 if no value is negative; log axes are titled "(log axis)".
+    Without negative values, the axis begins at 0 or is log if the largest is over ``log_from`` times the least above 0.
     """
     if not len(values):
         return Axis(words=title)

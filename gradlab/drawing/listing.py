@@ -1,4 +1,4 @@
-"""The loop as text in a still picture: numbered lines, those that ran last marked, and sentences below."""
+"""The loop in a still picture: numbered lines, marked if they ran last or were changed, and sentences below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .fonts import text_width, wrapped
 from .plots import Sheet
 
-_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size, line height; a letter's width in sizes
+_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size; line height; width of a character in font sizes
 _GUTTER_PX, _EDGE_PX = 40.0, 6.0
 _SENTENCE_PX, _SENTENCE_LINE_PX = 13.0, 19.0
 _WARNING_PX = 30.0
@@ -20,13 +20,13 @@ _BREAK = re.compile(r" |\((?!\))")  # code may be broken after a space or "(", b
 
 @dataclass(frozen=True)
 class Listing:
-    """The loop with line numbers, ``width`` CSS pixels wide; if ``source`` is empty, its sentences are a warning."""
+    """The loop with line numbers, ``width`` CSS pixels wide; if ``source`` is empty, ``sentences`` are a warning."""
 
     source: str
     width: float
-    lit: Collection[int] = ()  # the lines that ran last
-    changed: Collection[int] = ()  # the lines that a switch changed
-    sentences: Collection[str] = ()  # below the loop
+    lit: Collection[int] = ()  # numbers of the lines that ran last
+    changed: Collection[int] = ()  # numbers of the lines that a switch or an edit changed
+    sentences: Collection[str] = ()  # shown below the loop
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
@@ -36,7 +36,7 @@ class Listing:
 
     @property
     def height(self) -> float:
-        """The height in CSS pixels."""
+        """The height of the loop with its sentences, or of the warning, in CSS pixels."""
         if not self.source:
             return _WARNING_PX
         code = _CODE_LINE_PX * sum(len(pieces) for _, pieces in self.lines)
@@ -45,7 +45,7 @@ class Listing:
 
 
 def paint_listing(listing: Listing, sheet: Sheet) -> None:
-    """Paint the loop with its sentences, or without a loop the warning, on a sheet."""
+    """Paint the loop and its sentences on ``sheet``, or only the warning if there is no loop."""
     if not listing.source:
         text = f"\u26a0 {' '.join(listing.sentences)}"
         wide = min(text_width(text, _SENTENCE_PX, True) + 22.0, listing.width - 4.0)
@@ -74,7 +74,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
 
 
 def _pieces(line: str, most: int) -> list[str]:
-    """Break a line into pieces of at most ``most`` letters, as the browser does; later pieces are indented further."""
+    """Break a line into pieces of at most ``most`` characters, as the browser does; later pieces are indented more."""
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:

@@ -1,9 +1,9 @@
-"""Drawings of panels: axes, and marks in data coordinates whose colours are roles.
+"""Drawings of panels: axes, and marks with data coordinates and with roles in place of colours.
 
-A Drawing has no pixels and no fonts. It is laid out in the browser (``front/layout.js``), at the size that the page
-gives it, and by matplotlib's Axes (``paint.py``). Marks are cut off at the limits of the axes; a coordinate of
-``AXES_EDGE`` or ``-AXES_EDGE`` is at the edge of the axes. A colour is a *role* ("ink", "weights"), for which the
-painter has a colour in each theme; ``"weights/50"`` is that colour at 50 % over the paper.
+A Drawing has no pixels and no fonts. It is laid out in the browser (``front/layout.js``), at its size on the page, and
+by matplotlib's Axes (``paint.py``). Lines and areas are cut off at the limits of the axes; a coordinate of
+``AXES_EDGE`` or ``-AXES_EDGE`` is at the edge of the axes. For a *role* ("ink", "weights"), the painter has a colour in
+each theme; ``"weights/50"`` is the colour of "weights" at 50 % over the paper.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "triangle", "down", "diamond", "cross", "plus")
 AXES_EDGE = 1e300
-"""The coordinate of the right or upper edge of the axes at any limits; ``-AXES_EDGE`` is the left or lower edge."""
+"""The coordinate of the right or upper edge of the axes, whatever the limits; ``-AXES_EDGE`` is the opposite edge."""
 
 
 class AxisSpan(NamedTuple):
@@ -25,13 +25,13 @@ class AxisSpan(NamedTuple):
     low: float
     high: float
     texts: tuple[str, ...]
-    rank: int = 0  # low ranks are written first, and within a rank the widest label
-    bracket: bool = False  # whether a bracket shows its extent
+    rank: int = 0  # labels of low rank are written first, and within a rank those of the widest spans
+    bracket: bool = False  # whether a bracket shows the extent of the span
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Limits, title (``words``) and format of the ticks of one axis."""
+    """The limits, title (``words``) and tick format of one axis."""
 
     low: float = 0.0
     high: float = 1.0
@@ -50,7 +50,7 @@ class Axes:
     x: Axis = Axis()
     y: Axis = Axis()
     equal: str = ""
-    """For equal units in x and y: "fit" makes the axes smaller, "fill" shows more of one range; "" for any units."""
+    """For equal units in x and y, "fit" shrinks the axes and "fill" extends one range; "" if the units may differ."""
     zooms: bool = False  # whether the reader can zoom to a range of x, to which y then adapts
     share: float = 1.0  # of the panel's height, relative to the shares of the panel's other axes
     caption: str = ""  # above the axes
@@ -58,7 +58,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of the key: a swatch and its label, which is the first, second or last of ``texts``, as space allows."""
+    """An entry of a panel's key: a swatch and a label, the first, second or last of ``texts`` as space allows."""
 
     texts: tuple[str, ...]
     fill: str = ""
@@ -70,7 +70,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The base class of marks."""
+    """The base class of what is drawn in the axes of a panel or next to them."""
 
     id: str
     """Unique within a Drawing; it stays the same from frame to frame, so that only changes of the mark are sent."""
@@ -84,8 +84,8 @@ class Line(Mark):
     stroke: str = "ink"
     width: float = 1.5
     dash: str = ""
-    words: str = ""
-    readout: str = ""  # text for the point nearest to the pointer: ``"update {x}: loss {y}"``
+    words: str = ""  # description of the mark, for its tooltip and for screen readers
+    readout: str = ""  # description of the point nearest to the pointer, such as ``"update {x}: loss {y}"``
     axes: int = 0  # index into ``Drawing.axes``
 
 
@@ -100,11 +100,11 @@ class Area(Mark):
     dash: str = ""
     hatch: str = ""
     words: str = ""
-    press: str = ""  # message to the kernel when the mark is pressed, "" for none: ``"batch 38"``
+    press: str = ""  # message to the kernel when the mark is pressed, such as ``"batch 38"``; "" for none
     moves: bool = False
-    """Whether the browser animates changes between two moments: new marks slide in, removed marks are swept out.
+    """Whether the browser animates changes between two moments: new marks slide in, removed marks slide out.
 
-    Marks with the same ``press`` or, without one, the same id are the same mark at both moments.
+    Marks with the same ``press``, or with the same id if ``press`` is empty, are the same mark at both moments.
     """
     axes: int = 0
 
@@ -127,7 +127,7 @@ class Dots(Mark):
     words: str = ""
     readout: str = ""
     drag: str = ""
-    """The name with which the kernel receives the point it was dragged to; ``"weights"`` begins the run again there."""
+    """The name that the kernel receives with the end point of a drag; ``"weights"`` begins the run again there."""
     moves: bool = False  # as in Area
     axes: int = 0
 
@@ -137,16 +137,16 @@ class Arrow(Area):
     """An arrow from one point to another (``points``: x0, y0, x1, y1); ``width`` is in units of the default width."""
 
     stroke: str = "ink"
-    line: float = 1.0  # width of its outline in CSS pixels
+    line: float = 1.0  # width of the outline in CSS pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Mark):
-    """A text at a point or at another mark: the first of ``texts`` that fits, at the position where it hides the least.
+    """A label at a point or at another mark: the first of ``texts`` that fits, at the position where it hides least.
 
     ``where`` lists the allowed positions, the best first: "around", "right", "left", "above", "below" or "center" of
-    the point; "top" for a row below the upper edge of the axes; "margin" for beside their right edge, where texts are
-    kept apart; "beside" or "on" for positions at the mark whose id is ``of``.
+    the point; "top" for a row below the upper edge of the axes; "margin" for the space to the right of the axes, where
+    labels are kept apart; "beside" or "on" for positions at the mark whose id is ``of``.
     """
 
     texts: tuple[str, ...]
@@ -157,10 +157,10 @@ class Text(Mark):
     role: str = "ink"
     size: float = 12.0
     bold: bool = False
-    backed: bool = False  # whether it is on a patch of paper, to be readable on other marks
-    clear: bool = False  # whether it is left out where it would hide a part of a mark
-    swatch: Key | None = None  # shown before the text
-    live: str = ""  # replaces ``texts`` in a live lab, where the reader can act on it: "drag me"
+    backed: bool = False  # whether it has a background in the colour of the paper, to be readable on other marks
+    clear: bool = False  # whether it is left out if it would hide a part of a mark
+    swatch: Key | None = None  # shown before the label
+    live: str = ""  # replaces ``texts`` in a live lab, where the reader can act, for example by "drag me"
     words: str = ""
     axes: int = 0
 
@@ -184,9 +184,9 @@ class Drawing:
     marks: Sequence[Mark] = ()
     axes: tuple[Axes, ...] = (Axes(),)
     words: str = ""  # a description of the panel for screen readers
-    corner: tuple[str, ...] = ()  # text at the right of the title: the first that fits
+    corner: tuple[str, ...] = ()  # remark to the right of the title: the first form that fits
     corner_role: str = "ink"
-    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title, each as the first of its texts that fits
+    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title; of each line, the first form that fits
     key: tuple[Key, ...] = ()
     notice: str = ""  # a sentence in the axes, framed if there are marks
     faint: bool = False  # whether it is painted pale, because it is out of date
@@ -196,16 +196,16 @@ class Drawing:
         for mark in self.marks:
             if mark.id == id:
                 return mark
-        raise KeyError(f"no mark {id!r} in {self.title!r}; there are: {', '.join(mark.id for mark in self.marks)}")
+        raise KeyError(f"there is no mark {id!r} in {self.title!r}, only {', '.join(mark.id for mark in self.marks)}")
 
     def texts(self) -> list[str]:
-        """Return the title and the other texts of the Drawing, each in its longest form."""
+        """Return the title, corner, notes, notice and Text marks of the Drawing, each in its longest form."""
         lines = [*self.corner[:1], *(note[0] for note in self.notes), *([self.notice] if self.notice else [])]
         return [self.title, *lines, *(mark.texts[0] for mark in self.marks if isinstance(mark, Text))]
 
 
 @singledispatch
 def draw(scene: Any) -> Drawing:
-    """Return the Drawing of a scene, made by the function for its class. Raises TypeError for other objects."""
+    """Return the Drawing of a scene, made by the function for its class. Raises TypeError if there is no function."""
     kinds = ", ".join(kind.__name__ for kind in draw.registry if kind is not object)
     raise TypeError(f"scene must be one of {kinds}, got {type(scene).__name__}")

@@ -27,19 +27,19 @@ _ROLES = {
 }
 """Role and hatch of each category, from the bottom of the stack to the top; unknown categories count as "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
-"""Role and hatch of each category of a card's bytes beyond the tensors, from the bottom to the top."""
+"""Role and hatch of each category of bytes on a GPU that are not in tensors, from the bottom to the top."""
 _MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
-"""The highest level that is drawn, in units of the peak (higher levels are only described), and its dashes."""
-_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in peaks: several updates also need room for bytes
-_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is never thicker than this has no name
+"""Level -> its highest value that is drawn, in units of the peak, and the dashes of its line."""
+_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in peaks; with several updates, each peak has a label
+_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is nowhere thicker in the last update has no name
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 
 
 def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
-    """Return the lower and the upper edge of each category at ``count`` points; missing values count as 0."""
+    """Return the lower and upper edges of categories, ``above`` on top, at ``count`` points; missing values are 0."""
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
@@ -50,7 +50,7 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
 
 
 def area_style(name: str) -> dict[str, Any]:
-    """Return fill, stroke and hatch of a category as fields of a Band, an Area or a Key."""
+    """Return the fill, stroke and hatch of a category, as fields of a Band, an Area or a Key."""
     role, hatch = (_ROLES | BESIDE_TENSORS)[name]
     if role != "grey":
         return {"fill": f"{role}/50", "stroke": role, "hatch": hatch}
@@ -58,12 +58,12 @@ def area_style(name: str) -> dict[str, Any]:
 
 
 def text_role(name: str) -> str:
-    """Return the role of a category's name, which is dark enough to read on paper and on the category's area."""
+    """Return the role for a category's name, dark enough to be readable on paper and on the category's area."""
     return f"{(_ROLES | BESIDE_TENSORS)[name][0]}-text"
 
 
 def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
-    """Return a category's name with a swatch, for the margin at the right of the axes."""
+    """Return a label with a swatch for a category, in the margin to the right of the axes."""
     swatch = Key((name,), **area_style(name))
     return Text(f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=swatch)
 
@@ -108,7 +108,7 @@ def draw_memory(scene: Memory) -> Drawing:
 
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
-    """Return areas behind the statements, labelled with their bytes, Bands of the categories, and dividers."""
+    """Return an area behind each statement, described with its bytes, a Band per category, and update dividers."""
     total = edges["other"][1]
     marks: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
@@ -131,7 +131,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
 
 
 def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -> list[Mark]:
-    """Return the number of each update, a mark on its peak and, with several updates, the bytes of the peak."""
+    """Return labels with the numbers of updates, marks on their peaks and, with several updates, the peaks' bytes."""
     numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
     for update, (statements, points) in reversed(list(enumerate(layout.updates if numbers else ()))):  # newest first
         low, high = layout.statements[statements.start][0], layout.statements[statements.stop - 1][1]
@@ -144,14 +144,14 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
             y = float(total[point]) + top / 30  # the tip of the mark touches the area
             tips += [x, y]
             if len(layout.updates) > 1:
-                half = layout.wide / 10  # half the width of the text, which stays within its update
+                half = layout.wide / 10  # half the width of the label, which stays within its update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Return texts about the newest peak and its cause, which have shorter and shorter names of the module."""
+    """Return descriptions of the newest peak and its cause, with shorter and shorter names of the module."""
     if not scene.updates:  # no update was watched: these are bytes between two updates, not a peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]
@@ -165,9 +165,9 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 
 _STILL_WIDTH = 0.4  # width of a statement that changes no bytes, such as the head of a ``for``; others have at least 1
 _GAP = 0.03  # between two updates, in units of the width of all statements
-_COLUMNS = 400  # number of columns; only the highest point in each of them is drawn
-_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # in units of the whole width: of one block at most, of its bracket at least
-_LETTERS = 44  # letters that fit along the axis
+_COLUMNS = 400  # number of columns in the picture; only the highest point of each column is drawn
+_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # shares of the axis: of a repeated block at most, of its bracket at least
+_CHARS = 44  # number of characters that fit along the axis
 _RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # labels that are written first
 
 
@@ -177,12 +177,12 @@ class StatementLayout(NamedTuple):
     statements: list[tuple[float, float]]  # the left and the right end of each statement
     ends: list[int]  # the index of each statement's first point, and then the number of points
     left: Numbers  # the left end of every point
-    right: Numbers
+    right: Numbers  # the right end of every point
     updates: list[tuple[slice, slice]]  # the statements and the points of each update
-    wide: float
+    wide: float  # the width of all statements
 
     def steps(self, total: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """Return the left and the right end of each drawn point, NaN between updates, and its index at both ends."""
+        """Return the x of both ends of each drawn point, NaN between updates, and for each x the index of the point."""
         column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
@@ -192,9 +192,9 @@ class StatementLayout(NamedTuple):
 
 
 def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
-    """Return the layout of statements: wider with more points, narrow without a change of bytes.
+    """Return the layout of statements: a statement is wider with more points, and narrow if it changes no bytes.
 
-    ``tops`` are the upper edges, in a row for each category and a column for each point.
+    ``tops`` are the upper edges of the categories, with a row for each category and a column for each point.
     """
     statements, points = len(scene.statements), tops.shape[1]
     starts = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
@@ -215,7 +215,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 
 def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
-    """Return the x axis with the labels of the statements, and a bracket for a block of statements that repeats."""
+    """Return the x axis with labels of the statements, or one bracket for a block of statements that often repeats."""
     spans: list[AxisSpan] = []
     for update, _ in layout.updates:
         start, length, times = repeated(tuple(labels[update]))
@@ -232,14 +232,14 @@ def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
             texts = (name, f"{times} batches", f"{times} \u00d7", f"{times}")
             spans.append(AxisSpan(low, high, texts, bracket=True))
     chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_RANKED)]
-    crowded = any((b - a) / layout.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
+    crowded = any((b - a) / layout.wide * _CHARS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
     slanted = crowded and not any(span.bracket for span in spans)
     return Axis(0.0, layout.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
 
 
 @lru_cache(maxsize=64)
 def repeated(labels: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return start, length and count of the longest run of a block repeated 3 times or more; zeros if there is none."""
+    """Return the start, length and count of the block whose 3 or more repetitions cover most labels; zeros if none."""
     best = (0, 0, 0)
     for start, length in product(range(len(labels)), range(1, len(labels) // 3 + 1)):
         times = 1

@@ -1,7 +1,4 @@
-"""Drawings as PNG and SVG, laid out by matplotlib's Axes at a given size; torch is not needed.
-
-Each picture has its own figure and settings: a learner's figures and rcParams stay as they are.
-"""
+"""Drawings as PNG and SVG, painted by matplotlib in figures that neither use nor change a learner's rcParams."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ _STYLE: dict[str, Any] = {
 
 
 def gradlab_style() -> AbstractContextManager[None]:
-    """Return a context with the settings of this module, whatever the learner's rcParams are."""
+    """Return a context manager that applies this module's settings, whatever the learner's rcParams are."""
     return matplotlib.style.context(["default", _STYLE])
 
 
@@ -66,8 +63,8 @@ class Placed(NamedTuple):
     height: float
 
 
-_PLANE_PX = 380.0  # largest height of a panel with equal units, in CSS pixels
-_GAP_PX = 10.0  # between a listing and the panels beside it, in CSS pixels
+_PLANE_PX = 380.0  # height up to which a panel with equal units is made taller than the others, in CSS pixels
+_GAP_PX = 10.0  # between a listing and the panels to the right of it, in CSS pixels
 
 
 def in_rows(
@@ -79,9 +76,10 @@ def in_rows(
     above: Listing | None = None,
     last: float = 0.0,
 ) -> list[Placed]:
-    """Place Drawings in rows of ``columns``, each of the same ``size``; the last one is ``last`` wide if that is not 0.
+    """Place Drawings of this ``size``, and Listings of their own size, in rows of ``columns``.
 
-    ``beside`` is at the left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
+    A Drawing whose axes have equal units may become taller. The last Drawing or Listing is ``last`` wide, unless that
+    is 0. ``beside`` is to the left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
@@ -96,7 +94,7 @@ def in_rows(
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
-            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a low panel has little room for it
+            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # too small in a low panel
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
                 height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
@@ -118,7 +116,7 @@ def to_png(placed: Sequence[Placed], density: float = 2.0) -> bytes:
 
 
 def to_svg(placed: Sequence[Placed]) -> str:
-    """Return a sheet as SVG; the text is the same for the same Drawings."""
+    """Return a sheet as SVG; equal Drawings give equal strings."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # only SVG needs it
 
     out = io.StringIO()
@@ -238,7 +236,7 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
 
 
 def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
-    """Return a patch that strokes the pieces of a mark and, if ``closed``, fills and hatches them; [] for no pieces."""
+    """Return a patch, in a list, that strokes pieces and, if ``closed``, fills and hatches them; [] without pieces."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)

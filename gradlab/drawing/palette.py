@@ -1,8 +1,8 @@
-"""Colours by role: the eight of Okabe and Ito, each with one meaning in the whole series, greys, colours of classes.
+"""Colours by role: the eight of Okabe and Ito, each with one meaning in the whole series, one for "wrong", and greys.
 
-``colours.json`` has each role's colours on white and on black paper; ``front/palette.js`` makes the browser's themes
-from them. "fresh" always has a dark outline, because yellow on white is too pale by itself; "reused" is always also
-hatched or dashed.
+``colours.json`` has each role's colours on white and on dark paper; ``front/palette.js`` makes the browser's themes
+from these. "fresh" always has a dark outline, because yellow on white is too pale by itself; arrows with the role
+"reused" are also hatched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 _THEMES: dict[str, list[str]] = json.loads(Path(__file__).with_name("colours.json").read_text("utf-8"))
 COLOURS = {role: white for role, (white, _) in _THEMES.items()}
-"""Role to colour on white paper; "-text" after a role makes a darker colour, for texts about an area of that role."""
+"""Role -> colour on white paper; the suffix "-text" makes a colour darker, for labels of an area with that role."""
 
 
 def colour(role: str) -> str:
@@ -36,20 +36,20 @@ def _channels(colour: str) -> list[int]:
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """Return ``#RRGGBB`` mixed with white, as RGB from 0 to 1: strength 0 is white, 1 is the colour itself."""
+    """Return ``colour`` (``#RRGGBB``) mixed with white, as RGB from 0 to 1; strength 0 is white, 1 the pure colour."""
     red, green, blue = (1 - strength * (1 - channel / 255) for channel in _channels(colour))
     return red, green, blue
 
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
-_BLACK = "#000000"  # SVG's fill for elements without one
-_DARKEST, _LIGHTEST = 0.118, 0.95  # lightness on a dark page of white and of black
+_BLACK = "#000000"  # SVG's default fill
+_DARKEST, _LIGHTEST = 0.118, 0.95  # on a dark page, the lightness of white and of black
 
 
 def themed_svg(svg: str) -> str:
     """Return the SVG with its colours as CSS variables, whose lightness is inverted on a dark page.
 
-    In an ``<img>`` it follows the ``color-scheme`` of that element, or else the preference of the reader's system.
+    In an ``<img>``, the SVG follows the element's ``color-scheme``, or else the preference of the reader's system.
     """
     colours = sorted({colour.lower() for colour in _HEX.findall(svg)})
     light = "".join(f"--{colour[1:]}:{colour};" for colour in colours)

@@ -1,4 +1,4 @@
-"""matplotlib's Axes for a Drawing: their positions on a sheet, their ticks, and the texts around them."""
+"""matplotlib's Axes for a Drawing: their positions on a sheet, their ticks, and the labels around them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .palette import colour
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0
-_MAX_MARGIN_SHARE = 0.4  # of the sheet's width, for texts at the right of the axes
-_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of the key: a swatch with its gap, the gap, between entries
+_MAX_MARGIN_SHARE = 0.4  # of the sheet's width, for labels to the right of the axes
+_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # in the key: swatch with its gap, that gap, gap between entries
 _LINE_HEIGHT = 1.15  # the height of a line, in font sizes
 _SMALL_PX = 11.0
-_CLIP_PX = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
-_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # of slanted labels below the axis: their angle and largest width
+_CLIP_PX = 4000.0  # CSS pixels to which coordinates on a sheet are clamped
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # labels below the axis: angle if slanted, width that is always allowed
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
@@ -38,21 +38,21 @@ class Sheet:
     """A part of a figure, measured in CSS pixels from its upper left corner."""
 
     def __init__(self, figure: Figure, left: float, top: float, width: float, height: float) -> None:
-        """Take a rectangle of a figure, in CSS pixels."""
+        """Take a rectangle of ``figure``, given in CSS pixels."""
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans
         self.text_boxes: list[Bbox] = []
 
     def places(self, plot: Plot, points: Any) -> Places:
-        """Return points of a plot in CSS pixels of the sheet: ``AXES_EDGE`` is the edge, distant points are clipped."""
+        """Return points of a plot in CSS pixels of the sheet; ``AXES_EDGE`` is an edge, distant points are clamped."""
         rows = np.array(points, dtype=np.float64).reshape(-1, 2)
         edges = np.array([plot.get_xlim(), plot.get_ylim()])
         rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
         return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_CLIP_PX, _CLIP_PX)
 
     def edges(self, plot: Plot) -> tuple[float, float, float, float]:
-        """Return left, top, right and bottom of a plot in CSS pixels of the sheet."""
+        """Return the left, top, right and bottom of a plot in CSS pixels of the sheet."""
         (left, bottom), (right, top) = self.pixels.inverted().transform(plot.transAxes.transform([(0, 0), (1, 1)]))
         return float(left), float(top), float(right), float(bottom)
 
@@ -60,7 +60,7 @@ class Sheet:
         self, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
         anchor: str = "left", **options: Any,
     ) -> None:  # fmt: skip
-        """Write a text with its ``anchor`` at ``x`` and the middle of its height at ``y``."""
+        """Write ``text`` with its ``anchor`` ("left", "center" or "right") at ``x``, vertically centred at ``y``."""
         if text and "rotation" not in options:
             self.text_boxes.append(text_box(x, y, text, size, bold, anchor))
         options |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
@@ -76,21 +76,21 @@ class Sheet:
         self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **options))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
-        """Paint the swatch of an entry of the key, its left side at ``x``, the middle of its height at ``y``."""
+        """Paint the swatch of an entry of the key, with its left side at ``x`` and vertically centred at ``y``."""
         style: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
         style["edgecolor"] = colour(entry.stroke or "ink")
         self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **style)
 
 
 def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
-    """Return the bounding box of a text, in CSS pixels."""
+    """Return the bounding box of ``text`` at the position of ``Sheet.write``, in CSS pixels."""
     wide, tall = text_width(text, size, bold), size * _LINE_HEIGHT
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     return Bbox.from_bounds(left, y - tall / 2, wide, tall)
 
 
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
-    """Add and return the axes of a Drawing, and write the texts around them."""
+    """Add the axes of a Drawing to ``sheet``, write the labels around them, and return the axes."""
     top = _add_head(drawing, sheet)
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
@@ -110,7 +110,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
-    """Write the title, the corner, the notes and the key; return the y at which they end."""
+    """Write the title, the corner, the notes and the key; return the y of their lower end."""
     room, y = sheet.width - 2 * _MARGIN_PX, 15.0
     size = min(_TITLE_PX, max(_SMALL_PX, _TITLE_PX * room / max(text_width(drawing.title, _TITLE_PX, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
@@ -208,7 +208,7 @@ def _widened(axis: Axis, times: float) -> Axis:
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Write labels below parts of the x axis, low ranks first, without those that have no room; add brackets."""
+    """Write the labels of spans below the x axis, low ranks first, except labels without room; add brackets."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
@@ -232,7 +232,7 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
 
 
 def byte_ticks(top: float) -> list[float]:
-    """Return up to six values from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
+    """Return up to six values from 0 to ``top``, multiples of a round number of bytes, KiB, MiB, GiB, TiB or PiB."""
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
     steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # no label like "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)

@@ -12,8 +12,8 @@ from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text, draw
 
 _SHADES, _SIDE = 16, 8  # grey levels, and cells along one side of a digit
 _PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
-_TALL, _GAP = 1.2, 0.12  # height of a row with its answers, and gap beside a digit, in column widths
-_MOST_DESCRIBED = 5  # mistakes in the description of the panel
+_TALL, _GAP = 1.2, 0.12  # height of a row with its answers, and gap between digits, in column widths
+_MOST_DESCRIBED = 5  # number of mistakes that the description of the panel lists
 
 
 @draw.register

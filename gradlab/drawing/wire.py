@@ -1,14 +1,14 @@
 """The JSON in which Drawings are sent to the browser: first as a whole, then only the changes from frame to frame.
 
-Coordinates are rounded to a ten-thousandth of their axis and whole numbers are exact, so when a curve grows by a point,
-only that point is sent. ``front/wire.js`` reads this JSON.
+Whole numbers are exact; other coordinates are rounded, to at most a ten-thousandth of the axis's range or, on a log
+axis, to five significant digits. So when a curve grows by a point, only that point is sent to ``front/wire.js``.
 
 A panel is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}`` and a mark is
 ``{"k": kind, "p": [numbers], field: value, ...}``, without fields at their defaults. A change of a panel has the fields
-that changed, null for a field that is back at its default, and instead of ``marks`` the changed marks as
-``"set": [[index, fields], ...]``, in which ``"p"`` is ``[count, number, ...]``: the first ``count`` of the old numbers
-stay, and these numbers follow. If marks were added, removed or moved, the change has all ``ids``; marks with a known id
-keep their fields, and new marks are whole in ``set``.
+that changed; a field that is back at its default is null. Instead of ``marks`` it has ``"set": [[index, fields], ...]``
+for the changed marks. In these, ``"p"`` is ``[count, number, ...]``: keep the first ``count`` old numbers, then append
+the new ones. If marks were added, removed or moved, the change has all ``ids``; marks with a known id keep their
+fields, and new marks are whole in ``set``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from .limits import Numbers
 from .marks import AXES_EDGE, Axes, Band, Drawing, Mark
 
-SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; on a linear axis, of its span
+SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; of the range of a linear axis
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
 Panel = dict[str, Any]
@@ -30,7 +30,7 @@ _Encoded = tuple[dict[str, Any], Numbers | None]
 
 
 class Encoder:
-    """An encoder for successive Drawings of one panel; ``encode`` returns all of it, ``change`` the differences."""
+    """An encoder of successive Drawings of one panel: ``encode`` returns a whole panel, ``change`` the differences."""
 
     def __init__(self) -> None:
         """Start without a previous Drawing."""
@@ -39,14 +39,14 @@ class Encoder:
         self._marks: list[_Encoded] = []
 
     def encode(self, drawing: Drawing) -> Panel:
-        """Return the whole Drawing; the next ``change`` refers to it."""
+        """Return a Drawing as a whole panel, to which the next ``change`` refers."""
         self._drawing, self._head = drawing, _encode_fields(drawing, "marks")
         self._marks = [_encode_mark(mark, drawing) for mark in drawing.marks]
         marks = [_difference(None, encoded) for encoded in self._marks]
         return {**self._head, "ids": [mark.id for mark in drawing.marks], "marks": marks}
 
     def change(self, drawing: Drawing) -> Panel:
-        """Return the changes since the previous Drawing; the whole Drawing if there is none."""
+        """Return the changes since the previous Drawing, or the whole panel if there was no previous Drawing."""
         before = self._drawing
         if drawing is before:
             return {}
@@ -71,7 +71,7 @@ class Encoder:
 
 
 def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
-    """Return the fields of a mark for JSON, and its rounded points, None for a mark without points."""
+    """Return the fields of a mark for JSON, and its rounded points, or None for a mark without points."""
     encoded: dict[str, Any] = {"k": _KINDS[type(mark).__name__], **_encode_fields(mark, "points", "cells")}
     if (cells := getattr(mark, "cells", None)) is not None:
         encoded["cells"] = (np.asarray(cells).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
@@ -111,7 +111,7 @@ _encode_part = lru_cache(maxsize=1024)(_encode_fields)
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
-    """Return points of ``each`` numbers rounded to the resolution of their axes; whole numbers are kept."""
+    """Return points, of ``each`` numbers per point, rounded to the resolution of ``axes``; whole numbers are kept."""
     rounded = points.copy()
     for column in range(each):
         axis, values = axes.y if column else axes.x, points[column::each]
@@ -124,7 +124,7 @@ def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
-    """Return the fields of a mark that differ, and its points from the first difference on; all for a new mark."""
+    """Return the fields of a mark that differ, and its points from the first difference on; all if ``old`` is None."""
     encoded, points = new
     if old is None or old[0]["k"] != encoded["k"]:
         return encoded if points is None else {**encoded, "p": _to_json(points)}

@@ -1,4 +1,4 @@
-"""The browser's modules joined into one file, for anywidget and replays."""
+"""The browser's modules, joined into one file for anywidget, for a replay or for a page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 @cache
 def joined_module(entry: str) -> str:
-    """Return a module with all its imports as one text, each file once and after its dependencies.
+    """Return the module ``entry`` and all that it imports as one string, each file once and after its dependencies.
 
-    Imports are removed, as is ``export`` outside the entry. Top-level names must be unique in all modules.
+    Import statements are removed, as is ``export`` in all but the entry. Top-level names must be unique in all modules.
     """
     texts: dict[str, str] = {}
     _collect(entry, texts)
@@ -41,7 +41,7 @@ def bet_module() -> str:
 
 @cache
 def bet_script() -> str:
-    """Return the script for questions without a kernel, without comments because each question's output contains it."""
+    """Return the script of questions without a kernel, without comments, since each question's output has a copy."""
     return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 

@@ -1,4 +1,4 @@
-"""The widget that sends the browser its modules, and the messages between them and the kernel."""
+"""The widget that sends gradlab's JavaScript modules to the browser, and the messages between browser and kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running. The lab continues when the cell has finished."
-_PAUSE_SECONDS = 1.0  # after a request to pause, until the current work is interrupted
+_PAUSE_SECONDS = 1.0  # from a request to pause until the current work is interrupted
 GOES_ON = "This is how the lab looked here. It continues in the next cell that shows it."
 Message = Mapping[str, Any]
 
@@ -30,11 +30,11 @@ Message = Mapping[str, Any]
 class FrontEnd(anywidget.AnyWidget):
     """A widget that answers each request of its view in the browser with one message, on the main thread.
 
-    ``answer`` handles a request. While a cell runs, JupyterLab delivers requests on another thread, which sends the
-    browser a notice at once; a first request also gets the frame from ``newest``, unless that is None. Of waiting
-    requests of the same kind, only the newest is answered. No state is in traits: a reloaded page requests everything.
-    The first lab of a page requests the modules and the style for all labs, because a page recreates the widgets of
-    all labs that the kernel has.
+    ``answer`` handles a request. While a cell runs, JupyterLab delivers requests on another thread, which notifies the
+    browser that a request has to wait; a "hello" also gets the frame from ``newest``, unless that is None. Of waiting
+    requests with the same ``_kind``, only the newest is answered. No state is in traits: a reloaded page requests
+    everything. The first lab of a page requests the modules and the style for all labs, because a page recreates the
+    widgets of all labs that the kernel has.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
@@ -46,7 +46,7 @@ class FrontEnd(anywidget.AnyWidget):
     def __init__(
         self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Send the start module, which requests the modules; they paint a screen of ``kind``, "lab" or "instrument"."""
+        """Send the start module, which requests the others; these paint a screen of ``kind``, "lab" or "instrument"."""
         self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
@@ -67,7 +67,7 @@ class FrontEnd(anywidget.AnyWidget):
         self._let_requests_choose_their_thread()
 
     def freeze(self, frame: dict[str, Any] | None) -> None:
-        """Show only this whole frame from now on, or nothing if it is None: the lab goes on in another view."""
+        """Show only the whole frame ``frame`` from now on, nothing if it is None: the lab continues in another view."""
         frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
         self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
         self._newest = lambda: frames[0] if frames else None
@@ -75,7 +75,7 @@ class FrontEnd(anywidget.AnyWidget):
         self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Delete the subshell of the last message, to which ipykernel 7.4 would send the next request, even if busy."""
+        """Delete the last message's subshell id: ipykernel 7.4 sends that subshell the next request, even if busy."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
@@ -90,15 +90,15 @@ class FrontEnd(anywidget.AnyWidget):
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
             self._notify_busy(content)
-            if main_thread.runs_cell and not main_thread.is_busy:  # a call of gradlab serves requests
-                with suppress(RuntimeError):  # no loop runs in this thread
+            if main_thread.runs_cell and not main_thread.is_busy:  # a gradlab call in the cell serves requests
+                with suppress(RuntimeError):  # no event loop runs in this thread
                     asyncio.get_running_loop().call_later(SERVED_LATELY, self._notify_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PAUSE_SECONDS, self._interrupt, [self._began]).start()
 
     def _notify_busy(self, content: Message) -> None:
-        """Notify the browser if a request waits for the end of a cell; a first request also gets the newest frame."""
+        """Notify the browser if ``content`` waits for the end of a cell; a "hello" also gets the newest frame."""
         if main_thread.is_busy and any(content is each for each in list(self._waiting.values())):
             newest = self._newest() if content.get("do") == "hello" else None
             notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
@@ -127,7 +127,7 @@ class FrontEnd(anywidget.AnyWidget):
 
 
 def _kind(content: Message) -> object:
-    """Return the key that a request shares with the older requests it replaces; unique for requests for frames."""
+    """Return the key that a request shares with the older requests that it replaces; unique for ``frames`` requests."""
     if content.get("do") == "frames":
         return object()
     return repr([content.get(name) for name in ("client", "do", "name")])
@@ -138,22 +138,22 @@ _on_interrupt: set[Callable[[], bool]] = set()
 
 
 def on_interrupt(act: Callable[[], bool], *, enabled: bool) -> None:
-    """Register or remove ``act``, which is called when the kernel is interrupted between two cells.
+    """Register ``act``, to be called when the kernel is interrupted between two cells, or remove it if not ``enabled``.
 
-    ``act`` returns whether the current work is its own and will end by itself very soon.
+    ``act`` returns whether the current work belongs to its widget and will end by itself very soon.
     """
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
-    """Call the callbacks; raise KeyboardInterrupt if the main thread works for a widget and does not end that soon."""
+    """Call the callbacks; raise KeyboardInterrupt if the main thread does a widget's work that will not end soon."""
     ends_soon = [act() for act in list(_on_interrupt)]
     if main_thread.is_working and not any(ends_soon):
         raise KeyboardInterrupt
 
 
 def _keep_interrupts() -> None:
-    """Repeat an interrupt that Python would drop, for example in the callback of a weak reference."""
+    """Install a hook that repeats an interrupt which Python would drop, for example in a weak reference's callback."""
     report = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -180,11 +180,11 @@ def _kernel() -> Any:
 
 
 def _follow_cells(kernel: Any) -> None:
-    """Track when cells run, and handle interrupts between them; done once per kernel."""
+    """Track when cells run, and handle interrupts between cells; further calls for the same kernel do nothing."""
     if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
         return
     with suppress(ValueError):  # only the main thread may set a handler
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # ipykernel ignores it between messages
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as ipykernel sets it between messages
             signal.signal(signal.SIGINT, _interrupted)
         kernel.saved_sigint_handler = _interrupted  # ipykernel restores it after each message
     if threading.current_thread() is threading.main_thread():  # in a cell

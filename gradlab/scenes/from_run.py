@@ -33,22 +33,22 @@ from .kinds import (
 )
 from .sentences import memory_scene
 
-_MIN_ARROWS = 4  # newest contributions with their own arrow, or a whole accumulation window if it is longer
+_MIN_ARROWS = 4  # number of newest contributions with their own arrow, unless the accumulation window is longer
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
 _MAX_HALF_SIDE = 1e6  # of the surface's square, in units of the weights
-_GROWTH = 1.5  # factor by which half a side grows at least
-_PATH_MARGIN = 1.6  # half a side in units of the path's distance: arrows of .grad point away from the minimum
+_GROWTH = 1.5  # smallest factor by which half a side grows
+_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre: leaves room for arrows of .grad
 
 
 class RunScenes:
     """The scenes of one run, with a cache for the contours, which are costly and rarely change."""
 
     def __init__(self, run: Run) -> None:
-        """Read scenes from ``run``, also after it is reset."""
+        """Read scenes from ``run``, which may be reset later."""
         self.run = run
         self.unswitched: Counterfactual | None = None
-        """The run without its newest switch, to draw its losses beside those of the run; None for no comparison."""
+        """A copy of the run without its newest switch, whose losses are also drawn; None if there is no copy."""
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
@@ -75,7 +75,7 @@ class RunScenes:
         return method()
 
     def loss(self) -> Curve:
-        """Return the loss over updates."""
+        """Return the loss over updates, together with the loss of ``unswitched`` if there is such a copy."""
         curve, copy = loss_curve(self.run.record), self.unswitched
         return curve if copy is None else self._with_unswitched(curve, loss_curve(copy.record))
 
@@ -85,7 +85,7 @@ class RunScenes:
         return curve if copy is None else self._with_unswitched(curve, copy.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
-        """Record from now on what these panels show: contributions to ``.grad``, the held-out loss."""
+        """Record from now on the contributions to ``.grad`` and the held-out loss, as far as these panels show them."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
         self._path_has_arrows = alone and self.run.record.is_two_weights  # only one panel has the arrows
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
@@ -103,13 +103,13 @@ class RunScenes:
         return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
     def watch_held_out(self) -> HeldOutLoss:
-        """Evaluate the held-out examples after each update from now on, and return the measured loss."""
+        """Evaluate the held-out examples after each update from the first call on; return the HeldOutLoss."""
         if self._held_out is None:
             self._held_out = HeldOutLoss(self.run)
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """Return the contributions of batches to ``.grad``, as far as ``Run.watch_gradients`` recorded them."""
+        """Return the contributions to ``.grad``, as far as ``Run.watch_gradients`` recorded them; adapt their scale."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -141,7 +141,7 @@ class RunScenes:
         return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape:
-        """Return the contours of two weights, and the path of the weights on them."""
+        """Return contours, the path of the weights and, unless a gradient panel has them, the arrows of ``.grad``."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
@@ -165,14 +165,14 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Return the name and the bytes of the GPU that the run is on; None on a CPU."""
+        """Return the name and the total bytes of the run's GPU; None if the run is not on a CUDA device."""
         if not self.run.task.device.startswith("cuda"):
             return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
     def scaler(self) -> ScalerHistory:
-        """Return the loss scale over updates, the skipped steps, and the underflow that it prevents."""
+        """Return the loss scale over updates, the updates with a skipped step, and the underflow without scaling."""
         rows = self.run.record.rows
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
@@ -200,7 +200,7 @@ class RunScenes:
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {state}."
 
     def _contours(self) -> Contours:
-        """Return contours around the task's minimum, enlarged at the first batch after the path nears their edge."""
+        """Return contours around the task's minimum, enlarged when a batch brings the path close to the edge."""
         if self._surface is not None and self._surface_of == self.run.provenance.backwards:
             return self._surface
         self._surface_of = self.run.provenance.backwards
@@ -210,16 +210,17 @@ class RunScenes:
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
         need = min(_PATH_MARGIN * max(far), _MAX_HALF_SIDE) or 1.0
         if self._surface is None or need > self._half:
-            # The first square fits; later squares grow by half or more, so that a diverging run rarely needs a new one.
+            # The first square fits; later squares grow by half or more, so that a diverging run rarely needs another.
             self._half = max(need, _GROWTH * self._half)
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
 
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
-    """Return arrows for the newest contributions, at least ``window``, and for groups of equally applied older ones.
+    """Return an arrow for each of the newest contributions, at least ``window``, and for each group of older ones.
 
-    With two weights, ``x`` and ``y`` are the contribution itself; otherwise ``x`` is its projection on the sum.
+    Neighbours form a group if all were applied never, once, or more than once. With two weights, ``x`` and ``y`` are
+    the contribution itself; otherwise ``x`` is its projection onto the sum, and ``y`` is 0.
     """
     singles, styles = max(_MIN_ARROWS, window), [min(part.applied[0], 2) for part in parts]
     older = len(parts) - singles if len(parts) > singles + 1 else 0
@@ -240,10 +241,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Return arrows with their distances from the line of the sum as ``y``, on alternating sides, ending on that line.
-
-    The distances on each side are multiplied by a common factor, so that the arrows end exactly there.
-    """
+    """Return arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
     height, asides = 0.0, []
     for arrow in arrows:
         along = abs(arrow.x)
@@ -255,12 +253,12 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
     return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
 
 
-# Evaluation of a model beside its training, without side effects ----------------------------------------------------
+# Evaluation of a model during its training, without side effects ----------------------------------------------------
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model in evaluation mode without gradients, with random numbers from seed 0; restore all of it after."""
+    """Put a model in evaluation mode, without gradients and with random numbers from seed 0; restore all afterwards."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
     modes = [(module, module.training) for module in model.modules()]
     try:

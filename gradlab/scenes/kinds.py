@@ -32,7 +32,7 @@ class PanelName(StrEnum):
 
 
 class StatementLabel(StrEnum):
-    """Labels of statements that pictures and texts treat specially; other labels are a target or a keyword."""
+    """Labels of statements that pictures and descriptions treat specially; others name a call, target or keyword."""
 
     ZERO_GRAD = "zero_grad"
     OUTPUT = "output"
@@ -54,9 +54,9 @@ class UnswitchedCurve:
 
     updates: Sequence[float]
     mean: Sequence[float]
-    switched: str  # the setting before the switch, which it keeps: "zero_grad on"
+    switched: str  # the setting before the switch, which the copy keeps, such as "zero_grad on"
     now: float = math.nan  # the newest loss
-    ended: str = ""  # why the curve ends, "" while it goes on
+    ended: str = ""  # why the curve ends, "" while it continues
 
 
 @dataclass(frozen=True)
@@ -93,18 +93,18 @@ class BatchArrow:
     """The first and the last batch; None for a part of ``.grad`` that did not come from a backward pass."""
     x: float
     y: float
-    share: float  # its projection on the sum, as a part of the sum; negative if it points the other way
+    share: float  # its projection onto the sum, as a fraction of the sum's length; negative if it points the other way
     applied: tuple[int, int] = (0, 0)  # fewest and most optimizer steps that have applied one of its batches
     names: Sequence[str] = ()  # labels, the longest first; empty to label it with the numbers of its batches
-    length: float = math.nan  # over all parameters; NaN if unknown
+    length: float = math.nan  # its norm over all parameters; NaN if unknown
 
 
 @dataclass(frozen=True)
 class Arrows:
-    """The contents of ``.grad``: the measured contributions, drawn head to tail from a common start.
+    """The contents of ``.grad``: the measured contributions as arrows, drawn head to tail.
 
-    With two weights they begin at the position of the weights on ``contours``. With any other model they are laid flat:
-    each has its true length and its true extent along the sum, ``x``, and they turn to alternating sides.
+    With two weights, the first arrow begins at the position of the weights on ``contours``. With any other model, the
+    arrows are laid flat: each has its true extent ``x`` along the sum, and nearly its true length; they zigzag.
     """
 
     arrows: Sequence[BatchArrow]  # the oldest first
@@ -114,7 +114,7 @@ class Arrows:
     measured: bool = True  # False if the contribution of the newest batch was not recorded
     elements: int = 0  # elements of ``.grad`` if the arrows are laid flat, else 0
     reach: float = 0.0  # how far the picture reaches in gradient units (``Camera``); 0 for as far as the arrows need
-    path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest first
+    path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest point first
     move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
     one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 for none
 
@@ -146,7 +146,7 @@ class Samples:
     images: Sequence[Sequence[Sequence[float]]]
     predicted: Sequence[int]
     actual: Sequence[int]
-    accuracy: float
+    accuracy: float  # share of all held-out digits for which the answer is right
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Memory:
     """Bytes by category over the last watched updates, statement by statement.
 
     A statement has one or more points: the bytes that were alive while a module ran. An interval whose peak and
-    end are known has a pair of points, first the peak and then the end. All bytes count each storage once.
+    end are known has a pair of points, first the peak and then the end. Each storage is counted once.
     """
 
     statements: Sequence[str]
@@ -176,10 +176,10 @@ class Fit:
     """Memory peaks compared with the capacities of graphics cards."""
 
     bars: Sequence[tuple[str, dict[str, int]]]
-    """(label, bytes at the peak by category, also beyond tensors), left to right; ``verdict`` is about the last bar."""
+    """(label, bytes at the peak by category) of each bar, left to right; ``verdict`` is about the last bar."""
     cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
-    verdict: str = ""  # the answer to whether the last bar fits a card
+    verdict: str = ""  # a phrase on whether the last bar fits a card
 
 
 Scene = Curve | Arrows | Landscape | ScalerHistory | Samples | Memory | Fit

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def status_line(run: Run, *, whole: bool = True) -> str:
-    """Return the state of a run: update and loss scale; with ``whole`` also loss, contents of ``.grad`` and bytes."""
+    """Return a run's update and loss scale, if any; with ``whole``, also its loss, contents of ``.grad`` and bytes."""
     parts = [f"update {run.updates:,}"]
     if whole:
         parts += [f"loss {short(run.record.loss)}"] * (run.updates > 0) + [_gradient(run)]
@@ -43,7 +43,7 @@ def warning(run: Run) -> str:
     return ""
 
 
-_USUAL_WINDOW = 8  # batches without a step that need no warning
+_USUAL_WINDOW = 8  # number of batches without a step up to which there is no warning
 
 
 def unapplied(run: Run) -> str:
@@ -79,7 +79,7 @@ _CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
 
 
 def find_oom(error: BaseException | None) -> BaseException | None:
-    """Return the out-of-memory error among an error and its causes; None if there is none."""
+    """Return the first out-of-memory error among ``error`` and its causes; None if there is none."""
     import torch
 
     for cause in _causes(error):
@@ -90,7 +90,7 @@ def find_oom(error: BaseException | None) -> BaseException | None:
 
 
 def explain_oom(run: Run, error: BaseException) -> str:
-    """Return sentences with the line at which memory ran out and with ways to continue."""
+    """Return sentences on where memory ran out (the line if known, else the update) and on ways to continue."""
     where = f"in update {run.updates + 1:,}"
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
@@ -126,25 +126,25 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 _CALLS = frozenset(map(StatementLabel, ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")))
 """Labels of statements that are named after a call; others are named after their target or keyword."""
-_WORTH = 0.05  # smallest share of the peak for which a way to reduce it is named
+_WORTH = 0.05  # share of the peak above which a way to reduce a category is named
 
 
 def peak_location(statement: str, module: str = "") -> str:
-    """Return the location of a peak: ``while backward ran, in head``."""
+    """Return the location of a peak, such as ``while backward ran, in head``."""
     when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
     kind = "module " if module.isdigit() else ""  # the parts of a Sequential have numbers for names
     return f"{when}, in {kind}{module}" if module else when
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
-    """Return a phrase for the share of a card that a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
+    """Return a phrase for the share of a card that a peak takes, such as ``T4 holds 15 GiB: 30 % used at the peak``."""
     if peak > holds > 0:
         return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 as a text in percent with one or two significant digits: ``27 %``, ``0.003 %``."""
+    """Return a share in percent, below 99.5 % with one or two significant digits: ``27 %``, ``0.003 %``."""
     value = share * 100
     if value >= 99.5 or value == 0:
         return f"{value:.0f} %"
@@ -154,7 +154,7 @@ def percent(share: float) -> str:
 
 
 def times_as_much(ratio: float) -> str:
-    """Return a ratio as a text: ``1.3 times``, ``82 times``."""
+    """Return a ratio above 1 as a phrase, such as ``1.3 times`` or ``82 times``; at least ``1.01 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
@@ -177,7 +177,7 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 def suggestions(
     at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Return a sentence with ways to reduce a peak above the ``room`` for tensors, the largest category first."""
+    """Return a sentence with ways to reduce a peak above ``room``, largest category first, or why there are none."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):
@@ -205,13 +205,13 @@ def with_article(card: str) -> str:
 
 
 _MOST_UPDATES = 2
-_MOST_STATEMENTS = 130  # in several updates together: more would be narrower than two pixels
+_MOST_STATEMENTS = 130  # in several updates together: more statements would each be narrower than two pixels
 
 
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
     """Return the memory scene of ``updates``, pairs of number and timeline; each interval has two points, peak and end.
 
-    It has only the newest updates, and fewer of them if they have too many statements.
+    Only the newest ``_MOST_UPDATES`` updates are included, or fewer if they have too many statements.
     """
     key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
     ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]

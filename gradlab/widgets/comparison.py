@@ -16,9 +16,9 @@ from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
-_MAX_RECIPES = 7  # the number of different colours and dashes
+_MAX_RECIPES = 7  # number of different combinations of colour and dashes
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
-_FIGURE_SIZE_PX = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
+_FIGURE_SIZE_PX = 640, 340  # size of the figure in CSS pixels; a notebook shows it up to 760 wide
 _UPDATES_PER_REPORT = 20  # updates between two changes of the progress bar
 
 
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def table(self) -> str:
-        """The results as a text table, with a line for each recipe."""
+        """The results as a table in plain text, with a heading and a line for each recipe."""
         columns = []
         for index, column in enumerate(zip(*self._lines(), strict=True)):
             width = max(map(len, column))
@@ -77,7 +77,7 @@ class Comparison:
 
 
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
-    """Run each recipe for a number of updates from the same weights, and return their losses as a figure and a table.
+    """Run each recipe for ``updates`` updates from the same weights, and return the losses as a figure and a table.
 
     ``task`` is a Task or the name of a task, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress if
     this takes over a second. Raises TypeError or ValueError for invalid arguments, LoopError if a loop fails.
@@ -120,6 +120,6 @@ def _check(recipes: Any) -> None:
         raise ValueError(f"compare: recipes must contain 1 to {_MAX_RECIPES} Recipes, got {len(recipes)}")
     for label, recipe in recipes.items():
         if not isinstance(label, str) or not label.strip():
-            raise TypeError(f"compare: labels of recipes must be texts that are not empty, got {label!r}")
+            raise TypeError(f"compare: labels of recipes must be strings that are not blank, got {label!r}")
         if not isinstance(recipe, Recipe):
             raise TypeError(f"compare: recipes[{label!r}] must be a gradlab.Recipe, got {recipe!r}")

@@ -14,7 +14,7 @@ from .frames import coloured
 PRESSED_LINE = "line"
 CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
 """The names for ``controls=[...]`` of a Lab. With "line" or "zero_grad", a click on the line of ``zero_grad()`` turns
-that switch off or on; "edit" is the button below the code, and "speed" the list beside Play."""
+that switch off or on; "edit" is the button below the code, and "speed" the list next to Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Updates per second by label; 0 runs one statement at a time, None runs as fast as possible."""
 MOST_IN_BEATS = 10.0
@@ -27,7 +27,7 @@ MOST_PIECES = 8  # maximum number of calls in the value of an Order
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Choice):
-    """A choice on a slider, which shows each option for ``every`` ms while it plays; with 0 it cannot play."""
+    """A choice on a slider, which stays at each option for ``every`` ms while it plays; with 0, it cannot play."""
 
     kind = "slider"
     every: int = 0
@@ -43,7 +43,7 @@ class Range(Switch):
     step: float
 
     def check(self, name: str, value: object) -> float:
-        """Return the value as a float. Raises ValueError outside the range."""
+        """Return ``value`` as a float. Raises ValueError if it is not a number in the range."""
         return checked_number(name, value, self.low, self.high, kind=ValueError)
 
 
@@ -55,7 +55,7 @@ class Order(Switch):
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the calls' names, separated by single spaces. Raises ValueError for unknown or too many names."""
+        """Return the names, separated by single spaces. Raises ValueError for unknown names, none or too many."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
@@ -95,7 +95,7 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a slider over ``values``, labelled by ``text``; ``plays`` (True or ms per value) adds Play."""
+        """Return a slider over ``values``, labelled by ``text``; ``plays`` (True or ms per value) lets it play."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
         return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
@@ -107,7 +107,7 @@ class Control:
 
     @classmethod
     def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Control:
-        """Return a control for the order of calls; ``pieces`` are their names, ``start`` the first order."""
+        """Return a control for the order of calls; ``pieces`` are the allowed names, ``start`` is the initial order."""
         return cls(name, Order(label=label, pieces=tuple(pieces)), start)
 
     @property
@@ -122,7 +122,7 @@ class Control:
         return self.switch.check(f"{owner}: {self.name}", value)
 
     def restricted_to(self, values: Collection[Any]) -> Control:
-        """Return the control, with a range or choice limited to ``values``, for a page without a kernel."""
+        """Return the control for a page without a kernel, with a range or choice limited to ``values``."""
         switch = self.switch
         if isinstance(switch, Range):
             return Control.slider(self.name, switch.label, self.start, sorted(set(values)), "{:g}".format)
@@ -150,7 +150,7 @@ class Control:
 
 
 def switch_control(name: str, switch: Switch, value: Any) -> Control:
-    """Return the control of a switch, with the recipe's value as its start value."""
+    """Return the control of ``switch``, which starts at ``value``."""
     if isinstance(switch, Positive) and switch.offered:  # a list of the offered numbers and the current one
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value

@@ -1,4 +1,4 @@
-"""The ForecastLab: the memory that a training needs, compared with a GPU's, before anything is allocated."""
+"""The ForecastLab: the memory that training a model needs, compared with a GPU's before anything is allocated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ForecastSettings:
     card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
-        """Check the settings, and limit ``context`` to the model's longest."""
+        """Check the settings, replace ``card`` with its usual name, and limit ``context`` to the model's longest."""
         longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             number = whole_number(f"ForecastLab: {name}", getattr(self, name), 1, most, kind=ValueError)
@@ -58,7 +58,7 @@ class ForecastSettings:
 
     @property
     def summary(self) -> str:
-        """A description of the model and its settings; it leaves out the card and most switches at their defaults."""
+        """A description of the model and its main settings, without the card and without most defaults."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
         parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
@@ -104,7 +104,7 @@ class ForecastLab(Instrument):
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result
         self._failed: ForecastSettings | None = None  # the settings of the newest forecast if it failed
-        self._before: Any = None
+        self._before: Any = None  # the Forecast before the newest, for comparison
         self._extra = ""  # the sentence on the largest batch, if requested for these settings
         super().__init__()
 
@@ -122,7 +122,7 @@ class ForecastLab(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the View with the peaks and the timeline, which are faint while the forecast is out of date."""
+        """Return the View with the peaks and, after a forecast, the timeline; outdated pictures are faint."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
             pending = "calculating"
@@ -131,7 +131,7 @@ class ForecastLab(Instrument):
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
-        """Return a recording for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
+        """Return a recording for a page without a kernel: a few batch sizes, contexts and optimizers, and all cards."""
         now, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
             Control.slider("batch", "batch", now.batch, sorted({*_RECORDED_BATCHES, now.batch})),
@@ -174,7 +174,7 @@ class ForecastLab(Instrument):
         return self.text
 
     def _turn(self, name: str, value: Any) -> None:
-        """Set one control; if the forecast is cached, as after a change of the card only, show it immediately."""
+        """Set one control; show the forecast immediately if it is cached, as it is when only the card has changed."""
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
@@ -197,7 +197,7 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        """Describe whether the training fits the card, its peak and the cause, and remedies if it does not fit."""
+        """Return sentences on whether the training fits the card, its peak and remedies, or on a missing forecast."""
         if self._failed == self.settings:
             return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
@@ -255,7 +255,7 @@ class ForecastLab(Instrument):
         self._extra = answer if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
-        """Run an action; meanwhile the browser shows a progress bar and disables its buttons."""
+        """Run ``action`` while the browser shows a progress bar and disables its buttons."""
         push = (lambda message: None) if self._front is None else self._front.push
         push({"working": True})
         try:

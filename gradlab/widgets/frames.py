@@ -1,7 +1,7 @@
-"""Requests of the browser, their replies, and the frames in the replies, which show the result.
+"""Requests from the browser, the replies, and the frames in the replies, which show the results.
 
 A frame holds the changes of a lab since the previous frame; a costly panel is redrawn in some frames only.
-``front/README.md`` lists the fields of the messages, which must be checked, and those of a frame.
+``front/README.md`` lists the fields of messages, which must be checked, and of frames.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .instrument import Instrument
     from .lab_model import LabModel
 
-_MAX_MESSAGE_LETTERS = 300
+_MAX_MESSAGE_LENGTH = 300
 
 Frame = dict[str, Any]
 Reply = dict[str, Any]
@@ -40,7 +40,7 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """A browser's request; except for ``get``, its methods raise RequestError for a field of the wrong type."""
+    """A browser's request; all methods except ``get`` raise RequestError for a missing or invalid field."""
 
     fields: Mapping[str, Any]
 
@@ -67,10 +67,10 @@ class Request:
         return int(value)
 
     def text(self, name: str) -> str:
-        """Return a field that must be a text; an unpaired surrogate, which cannot be sent back, becomes "?"."""
+        """Return a field that must be a string; an unpaired surrogate, which cannot be sent back, becomes "?"."""
         value = self.get(name)
         if not isinstance(value, str):
-            raise RequestError(f"{name} must be a text, got {value!r}")
+            raise RequestError(f"{name} must be a string, got {value!r}")
         return value.encode("utf-8", "replace").decode("utf-8")
 
     def kind(self, kinds: Iterable[str]) -> str:
@@ -97,9 +97,9 @@ def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Requ
 
 
 def shorten_message(text: str) -> str:
-    """Return any text as valid UTF-8, shortened to the maximum length of a message."""
+    """Return ``text`` with "?" for unpaired surrogates, cut off if it is longer than a message may be."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
-    return plain if len(plain) <= _MAX_MESSAGE_LETTERS else f"{plain[: _MAX_MESSAGE_LETTERS - 60]} ..."
+    return plain if len(plain) <= _MAX_MESSAGE_LENGTH else f"{plain[: _MAX_MESSAGE_LENGTH - 60]} ..."
 
 
 # Frames ---------------------------------------------------------------------------------------------------------------
@@ -112,14 +112,14 @@ class Pace:
     share: float  # pause for each ms of processor time that drawing the panel takes
     rests: Mapping[PanelName, float]  # pause of these panels, however cheap their drawing is
     usual_rest: float  # the same for all other panels, such as memory, whose Ledger also slows down training
-    panel_words: float = 0.0  # pause between two text alternatives of a panel
+    panel_words: float = 0.0  # pause between two changes of the panels' text alternatives
     always: frozenset[PanelName] = frozenset()  # panels that are drawn in every frame, whatever they cost
 
 
 # At 60 frames a second, FAST draws these panels, the lessons' subject, in every second frame, others in every seventh.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
 SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
-"""For statements, and for updates that are slow enough for each call to be followed."""
+"""For playing single statements, and updates so slow that a reader can follow each call."""
 FAST = Pace(10.0, _RESTS, 105.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where drawing slows the training down."""
@@ -146,7 +146,7 @@ class PanelDrawings:
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return the Drawings of these panels at ``now`` ms of playing; ``only_due`` redraws only those now due."""
+        """Return these panels' Drawings at ``now`` ms of playing; ``only_due`` redraws only the first and those due."""
         keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
@@ -220,7 +220,7 @@ class FrameWriter:
             return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
-        """Return the next frame: the changes of the Drawings and of ``now``, which holds its other fields."""
+        """Return the next frame: the changes of the Drawings and of ``now``, the values of all other fields."""
         with self._newest_lock:
             self._drawings = drawings
             self._number += 1
@@ -251,7 +251,7 @@ class FrameWriter:
 def coloured(source: str) -> tuple[str, ...]:
     """Return each line as highlighted HTML; the tags of a token that spans lines are closed in each line.
 
-    A call of ``zero_grad`` that is commented out is shown as code that is struck through.
+    A line that is a commented-out call of ``zero_grad`` is shown as code that is struck through.
     """
     commented = {index for index, line in enumerate(source.split("\n")) if _COMMENTED_ZERO_GRAD.match(line)}
     html = highlight(_COMMENTED_ZERO_GRAD.sub(r"\1\2", source), _LEXER, _FORMATTER)

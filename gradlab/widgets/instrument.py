@@ -1,4 +1,4 @@
-"""Instruments: controls, with pictures and texts that are computed from their values at once.
+"""Instruments: controls, with pictures and descriptions that are computed at once from the values of the controls.
 
 An instrument is a pure function from the values of its controls to a View. Time, such as a moment of an update, is also
 a control: a slider that plays. So every state can be recorded, and a page without a kernel is a table of such states.
@@ -33,12 +33,12 @@ class View:
     note: str = ""
     code: str = ""  # the plain PyTorch that was run, "" for none
     off: Sequence[str] = ()  # names of the controls that have no effect now
-    lit: tuple[int, int] = (0, 0)  # the first and the last line of the code that is lit
+    lit: tuple[int, int] = (0, 0)  # the first and the last highlighted line of the code; (0, 0) for none
     wrong: int = 0  # the line of a mistake, 0 for none
 
 
 class Instrument(Live):
-    """Controls with pictures and texts that depend only on the controls' values.
+    """Controls with pictures and descriptions that depend only on the controls' values.
 
     Keyword arguments set start values by name. Raises ValueError for an unknown name or an invalid value; later errors
     are shown as text, and the picture stays.
@@ -101,7 +101,7 @@ class Instrument(Live):
 
     @property
     def text(self) -> str:
-        """The state as text."""
+        """The current View's state and, if there is one, the error message."""
         return " ".join(part for part in (self._now().state, self._alarm) if part)
 
     def drawings(self) -> list[Drawing]:
@@ -115,7 +115,7 @@ class Instrument(Live):
         return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
-        """Return the code that ran, with its lit and changed lines marked and the View's texts below."""
+        """Return the code that ran, its highlighted and changed lines marked, with the View's sentences below."""
         texts = [text for text in (view.state, view.note) if text]
         return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, texts)
 
@@ -139,7 +139,7 @@ class Instrument(Live):
 
     def _turn_as_asked(self, request: Request) -> None:
         name = str(request.get("name"))
-        self._writer.tell_again(name)  # so that the control shows the current value again if the new one is refused
+        self._writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
         self._turn(name, request.get("value"))
 
     def _turn(self, name: str, value: Any) -> None:
@@ -163,7 +163,7 @@ class Instrument(Live):
         return self._cached_view(*((name, settings[name]) for name in self._controls))
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as text; re-raise an interrupt unless it came during a request, so that it ends the cell."""
+        """Show an error message; an interrupt that does not come during a request is raised again, to end the cell."""
         if isinstance(error, KeyboardInterrupt):
             if not self._replying:
                 raise error
@@ -191,7 +191,7 @@ class Instrument(Live):
 
     def packed(self) -> Packed:
         """Return the recording for a page without a kernel, which begins with the start values."""
-        recorded = list(self.recorded())  # read first, because it may add values to the controls
+        recorded = list(self.recorded())  # called first, because ``recorded`` may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}
         settings = [start]
@@ -205,7 +205,7 @@ class Instrument(Live):
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
-        """Return the Views at these settings, packed, with the controls whose values differ among the settings."""
+        """Pack the Views at these settings, with the controls whose values differ among the settings."""
         turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
         writer = FrameWriter()
         frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]

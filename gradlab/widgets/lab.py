@@ -21,7 +21,7 @@ from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
-_SLICE_SECONDS = 0.04  # maximum training time between two frames at full speed, and work time before a reply
+_SLICE_SECONDS = 0.04  # maximum training time for a frame at full speed; at other speeds, work time before a reply
 _MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply: in general, and at full speed
 _MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each beat
 _MAX_UPDATES_PER_FRAME = 1000
@@ -63,7 +63,7 @@ class Lab(Live):
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)
-        """The run with its panels, messages and actions."""
+        """The LabModel: the run with its panels, messages and actions."""
         self.model.plays_first = on_off("Lab: play", play)
         self._writer = self.model.writer
 
@@ -74,7 +74,7 @@ class Lab(Live):
 
     @property
     def text(self) -> str:
-        """The state as text: one line, and further lines if something is wrong."""
+        """The state of the run: one line, and further lines if there is a warning or memory ran out."""
         with lock:
             model = self.model
             oom_message = model.oom_message if model.note == model.oom_message else ""  # unless a newer note is shown
@@ -88,7 +88,7 @@ class Lab(Live):
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run this number of updates without a browser; a bar shows the progress if this takes over a second.
+        """Run this number of updates without a browser; a bar shows the progress if the run takes over a second.
 
         If memory runs out, training stops, and the lab shows the reason. Raises LoopError for other errors of the loop.
         """
@@ -184,7 +184,7 @@ class Lab(Live):
         return self.runner.engine.end_soon()
 
     def _show(self) -> None:
-        """Send the browser a frame after a cell has driven the lab, and make Reset return to this state."""
+        """Send the browser a frame after a cell has changed the lab, and make Reset return to the current state."""
         with lock:
             self.model.set_reset_point()
             super()._show()
@@ -279,7 +279,7 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 def _turn(model: LabModel, request: Request) -> None:
     """Set a switch to the value that was chosen or typed in its control, or choose another task."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
-    model.writer.tell_again(name)  # so that the control shows the current value again if the new one is refused
+    model.writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
     if name == "task":
         model.new_task(value)
     elif name not in SWITCHES:

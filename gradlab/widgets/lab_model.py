@@ -25,9 +25,9 @@ STATEMENT_MS = 350.0  # ms for which a single statement is shown
 REQUEST_SECONDS = 1.0  # maximum training time for one request of the browser, since cells wait for its end
 INTERRUPTED = "Interrupted. Press Play to continue."
 _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
-_LONG_UPDATE = "An update is under way for over a second"
+_LONG_UPDATE = "An update has been running for over a second"
 _NOTE_MS = 6000.0  # ms of playing for which a note is shown
-_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last of them
+_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last update
 
 
 class LabModel:
@@ -43,7 +43,7 @@ class LabModel:
         self.plays_first = False  # whether the first browser that shows the lab plays it at once
         self.playing = False  # True from the first request for frames to the end of playing
         self.interrupted = False  # True after an interrupt of the kernel, until the playing has ended
-        self.stopped = False  # True from the moment that playing ends by itself to the learner's next request
+        self.stopped = False  # True from the moment when playing ends by itself to the learner's next request
         self.play_id: tuple[Any, Any] = (None, None)  # the newest ``client`` and ``play`` of a request for frames
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the ``play_id`` of the last playing that ended by itself
         self.draft, self.wrong = "", 0  # the learner's loop that was refused or failed, and the line with the error
@@ -101,14 +101,14 @@ class LabModel:
 
     @property
     def warning(self) -> str:
-        """The warning about the run, or else the doctor's findings in the learner's own loop; "" if there are none."""
+        """The warning about the run, or else the doctor's findings in the learner's own loop; "" without either."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return the changes since the previous frame; ``only_due`` redraws only the panels that are due."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
         gradient = drawings.get(PanelName.GRADIENT)
-        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match this Drawing
+        if not only_due or gradient is None or gradient is not self._gradient:  # texts match this Drawing
             self._gradient = gradient
             if self.note != self._note:
                 self._note_ends = self._now + _NOTE_MS
@@ -146,7 +146,7 @@ class LabModel:
 
     @property
     def at_beat(self) -> bool:
-        """Whether the statement that ran last changed ``.grad``, applied it, or ended an update."""
+        """Whether the statement that ran last was a call in ``BEATS`` or ended an update."""
         return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
 
     def run_beat_for(self, every: float) -> None:
@@ -164,8 +164,8 @@ class LabModel:
     ) -> None:
         """Run ``updates`` updates, or as many as begin within ``seconds``; their frame is shown for ``every`` ms.
 
-        After ``window`` batches without a step, each further batch counts as an update. The default is LONGEST_WINDOW,
-        or in the learner's own loop its longest so far. Stops after a second; a note reports an unfinished update.
+        After ``window`` batches without a step, each further batch counts as an update. The default is LONGEST_WINDOW
+        or, in the learner's own loop, its longest so far. Stops after a second; a note reports an unfinished update.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
@@ -193,7 +193,7 @@ class LabModel:
             report(count)
 
     def run_to_line(self, line: int) -> None:
-        """Run until the statement at ``line`` has run, for at most two updates. Raises RequestError for other lines."""
+        """Run until the statement at ``line`` has run, at most two updates. Raises RequestError for other lines."""
         runner = self.runner
         spans = ((s.line, s.last_line) for s in runner.loop.program.statements)
         wanted = min((span for span in spans if span[0] <= line <= span[1]), default=None)
@@ -214,7 +214,7 @@ class LabModel:
     def _training(self, every: float) -> Iterator[None]:
         """Take the locks for training that is shown for ``every`` ms; then train the copy without the newest switch."""
         with main_thread.hold(), lock:
-            # The doctor checks only the learner's own loop, since a recipe's loop is known to be correct.
+            # The doctor checks only the learner's own loop; for a recipe's loop, ``warning`` is enough.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
             if self.unswitched is not None:
@@ -240,24 +240,24 @@ class LabModel:
     # Beginning again --------------------------------------------------------------------------------------------------
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again from ``weights``, None for the previous start. Raises ValueError for the wrong number of them."""
+        """Begin again from ``weights``, None for the previous start. Raises ValueError if their number is wrong."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
         self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
-        """Begin again from these weights, which Reset returns to from now on; the view of the landscape stays."""
+        """Begin again from these weights, to which Reset returns from now on; the view of the landscape stays."""
         self._reset_point = None
         self.runner.reset(weights)
         self.show(self.runner, "Restarted from the weights that you set.", keep_view=True)
 
     def set_reset_point(self) -> None:
-        """Make Reset return to the current state, which a cell has reached."""
+        """Make Reset return to the current state, which a cell has reached, or to the start if nothing has run."""
         runner, statements = self.runner, self.runner.engine.statements_since_update
         point = tuple(runner.loops), runner.start_weights, runner.updates, statements
         self._reset_point = point if runner.updates or statements else None
 
     def go_back(self) -> None:
-        """Return to the state that the last cell reached by repeating the run; begin again if no cell has driven it."""
+        """Repeat the run up to the state that the last cell reached; begin again if no cell has advanced the lab."""
         if self._reset_point is None:
             self.begin_again()
             return
@@ -305,7 +305,7 @@ class LabModel:
         self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Switch to another loop; if the loss is shown, a copy of a recipe's run continues without the switch."""
+        """Switch to another loop; if ``_shows_unswitched``, a copy of a recipe's run continues without the switch."""
         runner, copy = self.runner, None
         if isinstance(loop, str):
             runner.edit(loop)
@@ -320,7 +320,7 @@ class LabModel:
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
-                    with suppress(Exception):  # memory runs out, or the learner's model cannot be copied
+                    with suppress(Exception):  # memory may run out, or the learner's model cannot be copied
                         copy = runner.unswitched()
             runner.switch(loop)
             if copy is not None:
@@ -363,13 +363,13 @@ class LabModel:
             self.stop("The loop has ended. Reset starts it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as a note; all but a RequestError end the playing. A failed loop stays open in the editor."""
+        """Show an error as a note; all but a RequestError end playing. A failed loop stays open in the editor."""
         if isinstance(error, RequestError):
             self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
-            if self.runner.source != self._source:  # the new loop had made no update: the old one is back
+            if self.runner.source != self._source:  # the new loop had made no update: the old loop is back
                 self.draft = self._source
         else:
             self.wrong = error.line if isinstance(error, LoopError) else 0

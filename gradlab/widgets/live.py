@@ -22,15 +22,15 @@ from .frames import Frame, FrameWriter, Reply
 
 _LAB_WIDTH_PX, _GAP_PX = 930, 10  # about as wide as a lab in a notebook, so that little moves when the lab loads
 _PANEL_SIZES_PX = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
-"""Panel size by number of panels, which share rows of two with the loop; a last panel alone in its row spans it."""
-_SMALL_PANEL_PX = (300, 216)  # panel size for four or more panels, in rows of two beside the loop
+"""Number of panels -> panel size. The panels share rows of two with the loop; a last panel alone in a row spans it."""
+_SMALL_PANEL_PX = (300, 216)  # panel size for four or more panels, in rows of two to the right of the loop
 _CONTROLS_HEIGHT_PX = 110  # height of a live lab's controls, which its still picture does not have
 
 
 def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
     """Return the still picture of a lab: the warning, the loop, which ``listing`` makes for a width, and the panels."""
     count = len(panels)
-    in_line = count in _PANEL_SIZES_PX  # whether the loop is in the rows of the panels or beside them
+    in_line = count in _PANEL_SIZES_PX  # whether the loop is in the first row, not to the left of all rows
     size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
     loop = listing(_LAB_WIDTH_PX - _GAP_PX - (size[0] if in_line else 2 * size[0]))
     above = Listing("", _LAB_WIDTH_PX, sentences=[warning]) if warning else None
@@ -48,7 +48,7 @@ class Live(ABC):
     _writer: FrameWriter
     _replying = False
     _driven_by: int | None = None  # number of the last cell that changed the view after it was shown
-    _before: Frame | None = None  # the frame shown before that cell
+    _before: Frame | None = None  # the newest frame before that cell
 
     @abstractmethod
     def handle(self, message: Mapping[str, Any]) -> Reply:
@@ -65,7 +65,7 @@ class Live(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """The state as text."""
+        """The state in plain text."""
 
     @abstractmethod
     def packed(self) -> Packed:
@@ -130,13 +130,13 @@ def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
 
 
 def _still_html(lab_id: str, png: bytes, alt: str) -> str:
-    """Return the picture with a remedy, as HTML, for the case that the widget's JavaScript does not load."""
+    """Return the picture with a remedy, as HTML, for the case in which the widget's JavaScript does not load."""
     help_ = (
         "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
-        "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
-        "meanwhile."
+        "runs (<code>pip install anywidget</code>) and reload this page. The call "
+        "<code>lab.run(updates=20)</code> works without the live lab."
     )
-    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # the lab's, so that nothing moves when it loads
+    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # as for the live lab, so that nothing moves later
     return (
         f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, alt, _pixels(png, 16))}'
         f"<p>{html.escape(alt)}</p><p>{help_}</p></div>"
@@ -188,6 +188,6 @@ new {player}(document.getElementById("lab"), await unpacked(document.getElementB
 
 
 def packed_text(recording: dict[str, Any]) -> str:
-    """Return a recording as compressed text that a page unpacks; equal recordings give equal texts."""
+    """Return a recording as a compressed string that a page unpacks; equal recordings give equal strings."""
     text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -24,7 +24,7 @@ GUESSES: Guesses = {}
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question; the browser sets ``guess`` when an option is chosen, and ``told`` with the answer."""
+    """The widget of a question; the browser sets ``guess`` at the choice, and ``told`` when it shows the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
@@ -103,7 +103,7 @@ def predict(name: str) -> Prediction:
     """Ask a question before an experiment, by the question's name: ``predict("03/where-do-the-weights-go")``.
 
     The guess is kept until the kernel restarts; the answer is shown once the cells below have run. Raises ValueError
-    for an unknown name, with similar names, and TypeError for a name that is not a text.
+    for an unknown name, with similar names, and TypeError for a name that is not a string.
     """
     return Prediction(find_question(name), GUESSES)
 

@@ -30,7 +30,7 @@ class Option:
 class LossCourse:
     """The part of a lab's loss curve that a question is about: it begins at ``after`` and lasts ``over`` updates.
 
-    ``after`` is an update or a turned switch such as "zero_grad off"; the answer is clear ``decided`` updates later.
+    ``after`` is an update, or a switch such as "zero_grad off"; the answer is clear ``decided`` updates later.
     """
 
     after: int | str
@@ -42,7 +42,7 @@ class LossCourse:
 class Question:
     """A question with its options; ``answer`` is the index of the right option, ``why`` the explanation.
 
-    ``loss`` is None unless the options can be drawn as curves beside the loss of the lab that follows.
+    ``loss`` is None unless the options can be drawn as curves together with the loss of the lab that follows.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Question:
 
 
 def find_question(name: str) -> Question:
-    """Return the question with this name. Raises ValueError with similar names if there is none."""
+    """Return the question ``name``. Raises ValueError for an unknown name, TypeError unless ``name`` is a string."""
     if not isinstance(name, str):
-        raise TypeError(f'predict: the name must be a text such as "03/where-do-the-weights-go", got {name!r}')
+        raise TypeError(f'predict: the name must be a string such as "03/where-do-the-weights-go", got {name!r}')
     if name in _questions():
         return _questions()[name]
     notebook = name.partition("/")[0]
     names = [each for each in question_names() if each.startswith(f"{notebook}/")]
     if near := near_names(name, question_names(), 0.5):
-        nearest = f"near names are {', '.join(map(repr, near))}"
+        nearest = f"similar names are {', '.join(map(repr, near))}"
     elif names:
         nearest = f"notebook {notebook} has {', '.join(names)}"
     else:
@@ -92,7 +92,7 @@ def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     The name seeds a shuffle of the options, so that their positions do not reveal the answer.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}ns").shuffle(options)  # the suffix "ns" spreads the right answers evenly
+    random.Random(f"{name}ns").shuffle(options)  # "ns" was chosen to spread the right answers evenly
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

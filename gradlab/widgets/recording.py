@@ -62,7 +62,7 @@ class Recording:
         return Packed("replay", self.title, self.caption, self.alt, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
-        """Write the recording as a page, and return the file's path. Raises ValueError unless it ends in ``.html``."""
+        """Write the recording as a page, and return its path. Raises ValueError unless ``path`` ends in ``.html``."""
         target = checked_path("Recording.save", path, (".html",))
         target.write_text(self.packed().page(), encoding="utf-8")
         return target
@@ -71,7 +71,7 @@ class Recording:
 def record_lab(
     lab: LabModel, alt: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
 ) -> Recording:
-    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is its text alternative."""
+    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is the still's description."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
@@ -92,7 +92,7 @@ def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[
     """Record the lab's own run, and each run with up to ``turns`` switches turned at ``marks``; parents come first."""
     driven: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
     runs = [(Track(None, 0), driven, 0)]
-    for number, (track, loops, turned) in enumerate(runs):  # the loop appends more
+    for number, (track, loops, turned) in enumerate(runs):  # ``runs`` grows in the loop
         track.frames = _record_frames(lab, loops, track.update, updates, values)
         for mark in marks if turned < turns else ():
             earlier = [(update, loop) for update, loop in loops if update <= mark]
@@ -154,7 +154,7 @@ def _first_frame(model: LabModel, values: Values) -> Frame:
 
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
-    """Run an update and return its frames; there are none before the track, where ``number`` is 0 or less."""
+    """Run an update and return its frames: none before the start of the track, where ``number`` is 0 or less."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
     goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTWISE_UPDATES

@@ -96,7 +96,7 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
 
 @contextmanager
 def _sigterm_raises() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM, so that the temporary folder is removed."""
+    """Make SIGTERM raise SystemExit during a ``with`` block, so that the temporary folder is removed."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
@@ -177,7 +177,7 @@ class _Site:
             step("search")
 
     def _write_shared(self, home: Replay, step: Callable[[str], None]) -> None:
-        """Write all pages except lessons and handouts."""
+        """Write all pages except lessons, slides and handouts."""
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
@@ -259,7 +259,7 @@ class _Site:
                 file.unlink()
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
-        """Return the target of a link on ``page``, which was written in ``folder``; None for a dead link."""
+        """Return the address for a link on ``page`` that is relative to ``folder``; None if there is no target."""
         root = "../" * page.count("/")
         if re.match(r"(https?|mailto):", link):
             ours = self.address.repository

@@ -1,4 +1,4 @@
-"""Checks of the written site: no dead links, nothing that the policy refuses, nothing too large."""
+"""Checks of the written site: no dead links within it, nothing that the policy refuses, nothing too large."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bs4 import BeautifulSoup, Tag
 from .pages import html_soup
 
 MAX_REPLAY_BYTES = 500_000
-"""Limit for a compressed recording."""
+"""Maximum size of a recording, compressed."""
 MAX_PAGE_BYTES = 3_000_000
-"""Limit for a compressed page with all files that it loads before a recording is requested."""
+"""Maximum size of a page and of all files that it loads before a recording is requested, compressed."""
 _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 

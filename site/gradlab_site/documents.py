@@ -1,4 +1,4 @@
-"""The content of some pages: the repository's documents, the public names, and verdicts by PyTorch version."""
+"""The content of some pages: the repository's documents, the public names, and the verdicts by PyTorch version."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def document_html(root: Path, document: Document) -> str:
 
 
 def text_html(text: str, folder: Path) -> str:
-    """Return Markdown as HTML; headings have the ids that they have on GitHub."""
+    """Return Markdown as HTML, with GitHub's ids for headings and a symbol for each check box."""
     soup = html_soup(markdown_html(text, folder))
     for box in soup.select("input[type=checkbox]"):
         box.replace_with("\N{BALLOT BOX} ")  # to tick on paper; a field would need a label for screen readers
@@ -72,7 +72,7 @@ def github_anchor(heading: str) -> str:
 
 
 def _graph_text(graph: str) -> str:
-    """Return a Mermaid graph as a list: its boxes with the targets of their arrows. The site does not load Mermaid."""
+    """Return a Mermaid graph, which the site cannot draw, as a Markdown list of its boxes and their arrows' targets."""
     names = dict(re.findall(r"^\s*(\w+)\[\"(.*?)\"\]$", graph, re.MULTILINE))
     arrows: dict[str, list[str]] = {}
     for start, end in re.findall(r"^\s*(\w+) -[^>]*> (\w+)$", graph, re.MULTILINE):
@@ -101,7 +101,7 @@ class Name:
 
 
 def public_names() -> list[Name]:
-    """Return the public names of gradlab that have docstrings, in alphabetical order."""
+    """Return the entries of gradlab's public names that have docstrings, in alphabetical order."""
     import gradlab
 
     names = (_name(name, getattr(gradlab, name)) for name in sorted(vars(gradlab)["__all__"], key=str.lower))
@@ -169,7 +169,7 @@ class Verdicts:
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
-    """Return the PyTorch versions with a file of verdicts in ``folder``, and each claim with its verdicts."""
+    """Return the PyTorch versions that have a file in ``folder``, and each claim with its verdict in each version."""
     from gradlab.course.claims import CLAIMS
 
     results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

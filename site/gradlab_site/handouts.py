@@ -73,7 +73,7 @@ def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> Ex
     if question.options and not {question.answer, question.wrong} <= set(question.options):
         raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
     if question.answer == question.wrong:
-        raise ValueError(f"worksheet {number}: wrong and right answer must differ for {question.question!r}")
+        raise ValueError(f"worksheet {number}: the wrong answer must not be the right one for {question.question!r}")
     return question
 
 
@@ -88,7 +88,7 @@ def _worksheet(number: str) -> Iterator[str]:
     yield f"## {heading}"
     yield f"Name {_LINE}"
     yield "Afterwards you can " + " \u00b7 ".join(text.aims) + "."
-    yield f"Each bet stands in notebook {number}. Tick a box, write why, then bet there. A wrong bet costs nothing."
+    yield f"Each bet is in notebook {number}. Tick a box, write why, then bet there. A wrong bet costs nothing."
     for count, name in enumerate(text.bets, 1):
         question, prefix = find_question(name), f"{count}. "
         if name in text.contexts:
@@ -114,7 +114,7 @@ def _boxes(options: Iterable[str]) -> str:
 
 _ABOUT_ANSWERS = (
     "For teachers. A bet with a number is on the worksheet of its notebook; the others come in the part Deeper. "
-    "\u2713 marks the right option of a bet, and the others stand with the remark that a learner gets. "
+    "\u2713 marks the right option of a bet; each of the others is followed by the remark that a learner gets. "
     "An exit ticket has the right answer, the wrong one to expect, and what to say to it. "
     "The solutions use `import math`, `import torch` and `from torch import nn`."
 )

@@ -59,7 +59,7 @@ class Lesson:
     lead: str
     """The text below the title, as HTML."""
     set_up: list[Cell]
-    """The cells above the first heading or lab, such as imports."""
+    """The cells between the title and the first section heading or lab, such as imports."""
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
@@ -74,7 +74,7 @@ class Lesson:
 
     @property
     def core_headings(self) -> list[tuple[str, str]]:
-        """Anchor and text of each second-level heading of the core, including headings in the middle of a cell."""
+        """The anchor and text of each second-level heading of the core, including headings in the middle of a cell."""
         texts = [cell.element for cell in self.core if cell.kind == "text"]
         return [(str(each["id"]), heading_text(copy.copy(each))) for text in texts for each in text.find_all("h2")]
 
@@ -107,7 +107,7 @@ def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Le
 
 
 def _cell(cell: Any, element: Tag) -> Cell:
-    """Return a cell with its kind, without the parts that are useful in a notebook only."""
+    """Return a cell with its kind, without the parts that are useful only in a notebook."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
         for note in element.find_all(class_=_NOTEBOOK_ONLY):
@@ -217,7 +217,7 @@ def _title(first: Cell) -> tuple[str, str]:
 
 
 def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
-    """Yield a section for each heading of ``level``, which is cut from its cell, and one for cells above the first."""
+    """Yield a section for the first heading, and one for each heading of ``level``, which is removed from its cell."""
     section: Section | None = None
     for cell in cells:
         if cell.level == level or (section is None and cell.level):

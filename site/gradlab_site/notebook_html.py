@@ -14,7 +14,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 _MIME_TYPES = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain")
-"""Formats of an output in order of preference, without widgets, because they need a kernel."""
+"""Formats of an output in order of preference; widgets are not among them, because widgets need a kernel."""
 
 
 def read_notebook(path: Path) -> Any:
@@ -68,7 +68,7 @@ def formula_html(latex: str, display: str = "inline") -> str:
 
 
 def code_colours() -> str:
-    """Return the CSS of code in light and dark mode, which the system or the page's ``data-theme`` chooses."""
+    """Return the CSS of code for light and dark mode; the page's ``data-theme`` or else the system chooses the mode."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
     system = f"@media (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}\n}}\n}}"
     return f"{light}\n{system}\n:root[data-theme=dark] {{\n{dark}\n}}"

@@ -1,4 +1,4 @@
-"""Writing of pages, which have a common frame and nothing that their Content-Security-Policy blocks."""
+"""The writing of pages, with shared templates and without anything that the Content-Security-Policy blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'self'"
 )
 """The Content-Security-Policy of every page except the search page, which also runs WebAssembly."""
-_INLINE_LETTERS = 4000  # maximum length in base64 of a PNG, JPEG or SVG in a page; a longer one becomes a file
+_MAX_INLINE_LENGTH = 4000  # maximum length in base64 of a PNG, JPEG or SVG in a page; a longer one becomes a file
 _KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg"}
 _DATA = re.compile(r"data:(image/[\w+]+);base64,(.*)", re.DOTALL)
 
@@ -61,12 +61,12 @@ class PageWriter:
         self.written[name] = title
 
     def styles(self) -> str:
-        """Return the inline styles and style elements of all outputs as one style sheet."""
+        """Return the inline styles and style elements of all pages written so far, as one style sheet."""
         rules = "".join(f".{name} {{ {style} }}\n" for style, name in self._rules.items())
         return "\n".join([*self._sheets, rules])
 
     def picture(self, content: bytes, kind: str = "png") -> str:
-        """Write a picture to a file unless the file exists; return its path from the top of the site."""
+        """Write a picture to a file unless the file exists; return its path relative to the root of the site."""
         name = f"images/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         target = self.out / name
         if not target.exists():
@@ -93,7 +93,7 @@ class PageWriter:
         for recording in page.select("[data-src]"):
             recording["data-src"] = f"{root}{recording['data-src']}"
         for image in page.find_all("img"):
-            if (match := _DATA.match(str(image.get("src", "")))) and len(match[2]) > _INLINE_LETTERS:
+            if (match := _DATA.match(str(image.get("src", "")))) and len(match[2]) > _MAX_INLINE_LENGTH:
                 content = base64.b64decode(match[2])
                 image["src"] = root + self.picture(content, _KINDS[match[1]])
                 if match[1] == "image/png":

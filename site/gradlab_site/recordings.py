@@ -1,6 +1,6 @@
 """Recordings of a notebook's labs and instruments, which are made by running its cells again.
 
-For each lab, ``site/replays.toml`` sets the number of updates, and which switches can be turned at which of them.
+For each lab, ``site/replays.toml`` sets the number of updates, and the switches that can be turned at some of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Replay:
     """A recording for the site: a script in its own file, and the data for the element that loads the script."""
 
     name: str
-    """Number of the notebook, and of the lab or instrument in it, such as ``"03-1"``; also the stem of its file."""
+    """The notebook's number with that of the lab or instrument, such as ``"03-1"``, or HOME; the stem of the file."""
     kind: str
     """``"replay"`` of a lab, or ``"instrument"``."""
     title: str
@@ -45,7 +45,7 @@ class Replay:
 
     @property
     def file(self) -> str:
-        """The path of its file from the top of the site."""
+        """The path of the script's file, relative to the root of the site."""
         return f"replays/{self.name}.js"
 
     @property
@@ -56,7 +56,7 @@ class Replay:
 
 
 def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the settings in ``replays.toml`` by the name of the recording."""
+    """Return the settings in ``replays.toml``, by the name of the recording."""
     return tomllib.loads((folder / "replays.toml").read_text(encoding="utf-8"))
 
 
@@ -72,8 +72,8 @@ def live_cells(notebook: Any) -> list[int]:
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
     """Run the cells that a notebook's labs and instruments need; return the recordings with their cell indices.
 
-    Raises ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
-    working directory and PyTorch's threads and random state.
+    Raises a ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
+    working directory and PyTorch's global settings and random generator.
     """
     notebook = json.loads(path.read_text(encoding="utf-8"))  # importing nbformat takes as long as importing torch
     number = path.name.partition("_")[0]
@@ -109,7 +109,7 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
 
 
 def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
-    """Run a cell, with its source in linecache; return the value of its last line if it is an expression, else None.
+    """Run a cell with its source in linecache; return the value of its last statement if that is an expression.
 
     Calls of print are skipped, because they are not shown and may need files that other cells write.
     """
@@ -175,5 +175,5 @@ def _begin_worker() -> None:
     from gradlab._torch import delay_dynamo
 
     end_with_parent()
-    gc.set_threshold(50_000)  # a recording has millions of small objects; scanning them took 5 % of the time
+    gc.set_threshold(50_000)  # a recording creates millions of small objects; scanning them took 5 % of the time
     delay_dynamo()  # otherwise the first optimizer of an instrument imports Dynamo; a Lab calls this itself

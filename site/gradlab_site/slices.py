@@ -53,7 +53,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 
 def _receivers(tree: ast.Module) -> set[str]:
-    """Return the names on which a statement calls a method, such as "lab" for ``lab.run(5)``."""
+    """Return the names on which a top-level statement calls a method, such as "lab" for ``lab.run(5)``."""
     calls = (each.value for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
     return {_root_name(call.func) for call in calls if isinstance(call.func, ast.Attribute)}
 

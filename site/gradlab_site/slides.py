@@ -17,7 +17,7 @@ from .pages import add_class, html_soup
 
 _PART_WORDS = 90  # maximum number of words in a part of a cell
 _SLIDE_WORDS = 140  # maximum number of words on a slide
-_BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # the room of a bet, a picture and a line of code, in words
+_BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # the room that a bet, a picture and a line of code take, in words
 
 
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:

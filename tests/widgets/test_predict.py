@@ -119,7 +119,7 @@ def test_without_scripts_the_words_stay() -> None:
     )
 
 
-NEAR = "near names are '03/where-do-the-weights-go'"
+NEAR = "similar names are '03/where-do-the-weights-go'"
 BAD = [
     (lambda: made_up().choose("both"), "guess must be one of 'the sum', 'none', 'the last', got 'both'"),
     (lambda: predict("03/where-do-weights-go"), f"no question '03/where-do-weights-go'; {NEAR}"),
@@ -128,7 +128,7 @@ BAD = [
     (lambda: predict("03/q"), "notebook 03 has 03/where-do-the-weights-go, "),
     (lambda: predict(""), "begins with the number of a notebook: 00, 01"),
     (lambda: predict("../../x"), r"there is no question '\.\./\.\./x'"),
-    (lambda: predict(None), "the name must be a text such as"),
+    (lambda: predict(None), "the name must be a string such as"),
 ]
 
 

@@ -68,7 +68,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: compare_with(task=5), r"task must be a Task or one of .*got 5"),
     (lambda: compare_with(recipes={f"{i}": Recipe() for i in range(9)}), r"recipes must contain 1 to 7 Recipes, got 9"),
     (lambda: compare_with(recipes={"a": "sgd"}), r"recipes\['a'\] must be a gradlab.Recipe, got 'sgd'"),
-    (lambda: compare_with(recipes={1: Recipe()}), r"labels of recipes must be texts that are not empty, got 1"),
+    (lambda: compare_with(recipes={1: Recipe()}), r"labels of recipes must be strings that are not blank, got 1"),
     (lambda: compare_with(updates=0), r"updates must be a whole number from 1, got 0"),
     (lambda: Lab("digit"), r"^Lab: task must be a Task or one of .*got 'digit'; did you mean 'digits'\?$"),
     (lambda: Lab("line", controls=["zerograd"]), r"; did you mean 'zero_grad'\?$"),
