@@ -111,7 +111,7 @@ class LineTracker:
         """File and number of the innermost line of the user's code at the last ``now()``, such as a line in a hook."""
 
     def now(self) -> str:
-        """Return the line that calls PyTorch, as "train.py:12: loss.backward()"; on autograd's threads, the last line."""
+        """Return the calling line as "train.py:12: loss.backward()"; on autograd's own threads, the last known line."""
         calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno

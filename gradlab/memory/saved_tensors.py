@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in one more ledger: as a batch if another ledger counts it so, else as computed."""
+        """Count the tensor as saved in one more ledger, as a batch if another ledger does, otherwise as computed."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()

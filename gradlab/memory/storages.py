@@ -228,7 +228,7 @@ def is_wrapping(tensor: Any) -> bool:
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors that hold a tensor's bytes: itself, the parts of a sparse or wrapper tensor, or ()."""
+    """Return the tensors that hold a tensor's bytes: itself, its sparse or wrapped parts, or () if not accessible."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]

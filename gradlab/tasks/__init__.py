@@ -32,7 +32,7 @@ def get(name: str, **options: Any) -> Task:
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return ``task``, or the task with this name; messages of TypeError and ValueError begin with ``caller``."""
+    """Return ``task``, or the task named ``task``; messages of TypeError and ValueError begin with ``caller``."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:
