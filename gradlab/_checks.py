@@ -1,7 +1,7 @@
 """Argument checks, whose errors name the argument, its value and the allowed values.
 
 NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` describes the allowed values
-in errors. A wrong type raises ``kind``, by default TypeError; a value that is not allowed, such as NaN, ValueError.
+in errors. A wrong type raises ``kind`` (default: TypeError); other values that are not allowed raise ValueError.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def brief(value: Any) -> str:
 
 
 def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
-    """Return a description of ``value`` with only shape and dtype of its tensors; ``write`` formats everything else."""
+    """Return a description of ``value`` with only the shape and dtype of its tensors; ``write`` formats the rest."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
     parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
@@ -119,7 +119,7 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
 
 
 def _few_values(value: Any) -> str:
-    """Return the repr of ``value``, but only shape and dtype of a tensor in a list or with more than 6 elements."""
+    """Return the repr of ``value``, but only the shape and dtype of a tensor in a list or with over 6 elements."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 

@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # from the frame, the variable ``live``, and the argument of getrefcount
+_OWN_REFERENCES = 3  # not the user's: from the frame, the variable ``live``, and the argument of getrefcount
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 

@@ -22,7 +22,7 @@ FLOOR = (2, 11)
 
 
 class UnsupportedTorchError(ImportError):
-    """PyTorch is missing or too old."""
+    """Raised if PyTorch is missing or too old."""
 
 
 def complaint() -> str | None:

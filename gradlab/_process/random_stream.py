@@ -23,7 +23,7 @@ class RandomStream:
     """A separate stream of random numbers, from which torch draws on this thread in a ``with`` block; reentrant.
 
     If no other thread may draw during the block, torch's generators take on the stream's state, at almost no cost.
-    Otherwise the generators are left alone, and each random operation is passed the stream's own. The stream
+    Otherwise the generators are left alone, and each random operation is passed the stream's own generator. The stream
     starts in the state that ``torch.manual_seed(seed)`` sets or, without a seed, in torch's current state. ``cuda``
     includes the generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
     """
@@ -72,7 +72,7 @@ class RandomStream:
 
     @contextmanager
     def _kept_apart(self) -> Iterator[None]:
-        if self._cuda or self._compiled:  # neither can be passed a generator
+        if self._cuda or self._compiled:  # such operations are not passed a generator
             if threads := learner_threads():
                 what, instead = ("A GPU", "use device 'cpu'") if self._cuda else ("Compiled code", "do not compile")
                 raise RuntimeError(
@@ -104,7 +104,7 @@ class RandomStream:
 def preserving_rng() -> Iterator[None]:
     """Restore the state of torch's CPU generator after the block.
 
-    Unless another thread runs the learner's code, also restore Python's and NumPy's and, if CUDA is in use, the GPUs'.
+    Unless another thread runs the learner's code, also restore the generators of Python, NumPy and, if in use, GPUs.
     """
     alone = not learner_threads()
     of_python, of_numpy = random.getstate(), np.random.get_state()

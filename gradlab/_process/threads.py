@@ -107,7 +107,7 @@ class MainThread:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until it ends."""
+        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until the cell ends."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
@@ -131,7 +131,7 @@ class MainThread:
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do the waiting work, then a widget's ``work``, on this (the main) thread; only queue it inside other work."""
+        """Do the waiting work and then ``work``; call it on the main thread. Inside other work, only queue ``work``."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
@@ -186,7 +186,7 @@ _parser_lock = threading.Lock()
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of Python source; raises SyntaxError and ValueError like ast.parse.
 
-    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if threads switch in a parse
+    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if they switch while parsing
     (python/cpython issue 106905). A lock separates our own threads; IPython parses cells without it, so we also retry.
     The lock is not ``lock``: the doctor parses on a training thread, for which the thread that holds ``lock`` may wait.
     """

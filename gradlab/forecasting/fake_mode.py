@@ -167,7 +167,7 @@ class FakeTensors(_torch.FakeTensorMode):
 
 
 class ReplaceRealTensors(TorchFunctionMode):
-    """A mode that replaces real tensors that require grad, or have a fake, in the arguments of torch functions.
+    """A mode that gives torch functions the fakes of real tensors that require grad or for which a fake exists.
 
     A closure or a hook may refer to a part of the real model, and a function may use a global parameter. Autograd would
     follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a real tensor, such as a plain

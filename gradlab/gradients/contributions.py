@@ -31,7 +31,7 @@ _MOST_RHYTHMS = 64
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Return ``spans`` in ascending order, with those that overlap or touch merged."""
+    """Return ``spans`` in ascending order, with overlapping and adjacent spans merged."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
@@ -52,7 +52,7 @@ class GradEvent(Enum):
     ADDED = auto()
     """A backward pass added to ``.grad``; the value is the number of the pass."""
     WRITTEN = auto()
-    """Other code wrote to ``.grad`` or set it to None; the value is the 1-norm, as a tensor, or 0.0 for None."""
+    """Other code wrote to ``.grad`` or set it to None; the value is its 1-norm, as a tensor, or 0.0 for None."""
     STEPPED = auto()
     """An optimizer step used ``.grad``; the value is the number of the step."""
 
@@ -272,7 +272,7 @@ class KeptContributions:
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return the parts of ``.grad``, given the batches ``inside`` each parameter's, and the ``newest`` pass."""
+        """Return the parts of ``.grad``; ``inside`` is the batches in each ``.grad``, ``newest`` is the newest pass."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))

@@ -61,7 +61,7 @@ class Provenance:
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward
         self._has_scaler = False
-        self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # id of a parameter -> its history and itself
+        self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # id of a parameter -> history, parameter
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
@@ -141,11 +141,11 @@ class Provenance:
         (clipping, unscaling), and let g = c_1 + ... + c_n be the current ``.grad``:
 
         - ``share`` = (c_k . g) / (g . g), no unit.
-        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|, in the gradient's units, over ``scale``.
+        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: gradient units, divided by ``scale``.
 
         While ``keeps_contributions`` is on, each of the newest batches (up to 32) is a part, and all older batches form
         another. Otherwise, if ``measure`` was on in the newest pass, its batch is one part, and all older batches form
-        another. Keeping contributions costs up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of an update.
+        another. Keeping contributions takes up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of the update time.
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:

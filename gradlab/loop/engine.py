@@ -139,7 +139,7 @@ class BoundProgram:
         self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
-            if scaler.is_enabled():  # it remembers unscale_() until update(), and would reject another unscale_()
+            if scaler.is_enabled():  # the scaler remembers unscale_() until update(), and would reject another call
                 getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:

@@ -160,7 +160,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return a statement's label: the called function or context manager, the assigned target, or the kind."""
+    """Return a statement's label: the function or context manager it calls, the target it assigns, or its kind."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

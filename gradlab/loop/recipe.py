@@ -264,7 +264,7 @@ def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update per window; ``divide_loss`` divides by the size of the window, even of the last."""
+    """Return a loop with one update per window; ``divide_loss`` divides by each window's actual size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]

@@ -186,7 +186,7 @@ class Run:
         """After the current update, switch to a loop that the learner wrote; the loop begins a new epoch.
 
         Raises LoopError with the line if the text or its set-up is wrong, and keeps the previous loop then. If a
-        statement fails later, the run returns to the start of that update, or to the previous loop if it is the first.
+        statement fails later, the run returns to the start of the update or, in the first update, to the previous loop.
         """
         self._change_loop(text)
 

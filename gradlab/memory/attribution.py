@@ -62,7 +62,7 @@ class ModuleTracker:
         self._stack.clear()
 
     def now(self, node: Any) -> str:
-        """Return the name of the running module or, in backward, the module that created ``node``; "" if unknown."""
+        """Return the name of the running module or, in backward, of the module that created ``node``; "" if unknown."""
         if self._stack:  # a forward pass, or its recomputation inside backward
             return self._stack[-1]
         if node is None:

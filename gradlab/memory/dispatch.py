@@ -64,7 +64,7 @@ class StorageDispatchMode(DispatchMode):
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed
-        if node is not None:  # in backward, a new tensor is one that the graph saved before the ledger began
+        if node is not None:  # a tensor first read in backward was saved by the graph before the ledger began
             base = WEIGHTS if leaf else ACTIVATIONS
         else:
             base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS

@@ -42,7 +42,7 @@ class Growth:
     last: int
     """The update, or call, up to which growth is measured; 0 if too few updates have run."""
     unit: str
-    """The unit of growth: "update" or, if no optimizer steps, "call" of a model; "" before the first of either."""
+    """The unit of growth: "update" or, if no optimizer steps, "call" of a model; "" before the first."""
     clock: str
     """The line that ends each update or begins each call, as "train.py:12: optimizer.step()"; "" before the first."""
 

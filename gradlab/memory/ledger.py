@@ -142,8 +142,8 @@ class Ledger:
 
         An update ends with ``optimizer.step()``; if no optimizer steps, each call of the model counts as an update.
         Snapshots are taken at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on. Each snapshot holds the living
-        storages that an earlier update created, grouped by line, module and category. The newest three are compared:
-        a group has grown if its number of storages increased from the first snapshot to the second, and again to the
+        storages that an earlier update created, grouped by line, module and category. The newest three snapshots are
+        compared: a group has grown if its number of storages increased from the first to the second, and again to the
         third; its growth is the increase in bytes from the second to the third. So weights, optimizer state, gradients,
         a list of fixed length and a full cache do not count as growth, nor does a tensor that is replaced with a larger
         tensor. Nodes of autograd's graph are not storages and are not counted.

@@ -90,7 +90,7 @@ def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
 
 
 class _Hooks:
-    """The pair of pack and unpack hooks that all ledgers of a thread share, and the wrappers of hooks on top of it."""
+    """The pair of pack and unpack hooks that all ledgers of a thread share, and a wrapper for hooks above the pair."""
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
@@ -236,8 +236,8 @@ _WATCHING_HOOKS = Patches(
 
 
 # Graphs that existed before a Ledger began contain saved tensors that its hooks did not receive. The functions below
-# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. None of this
-# keeps a graph alive.
+# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. No graph is
+# kept alive.
 
 
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:

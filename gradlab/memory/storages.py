@@ -22,7 +22,7 @@ _MOST_CHANGES = 32
 
 
 class StorageRecord:
-    """One storage: its bytes, its category, and the number of times that autograd's graph holds it saved.
+    """One storage: its bytes, its category, and the number of saved tensors in autograd's graph that use it.
 
     The category may become known late. Past moments are then recounted from the history of sizes and categories, so
     that no category becomes negative. Only the newest 32 changes are kept.
@@ -59,7 +59,7 @@ class StorageRecord:
         self.totals.correct(history, self.category)
 
     def save(self, by: int = 1) -> None:
-        """Add ``by`` to the number of times that this storage is saved: 1 when the graph saves it, -1 on release."""
+        """Add ``by`` to the number of saved tensors that use this storage: 1 when saved, -1 when released."""
         self.saved += by
         self._recount()
 

@@ -26,7 +26,7 @@ def names() -> list[str]:
 def get(name: str, **options: Any) -> Task:
     """Return the task ``name``; ``options`` are passed to the function with that name.
 
-    Raises TypeError if ``name`` is not a string, and ValueError if it is unknown.
+    Raises TypeError if ``name`` is not a string, and ValueError if the name is unknown.
     """
     return _TASKS[one_of("tasks.get: name", name, names())](**options)
 

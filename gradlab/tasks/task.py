@@ -127,7 +127,7 @@ class Task:
         `nn.Module`, and ValueError if the model has tensors on the meta device.
         """
         seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
-        # Once CUDA is initialized, a builder may use its generators; while other threads run, they cannot be isolated.
+        # Once CUDA is initialized, a builder may use its generators, which cannot be isolated while other threads run.
         cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
