@@ -289,7 +289,7 @@ def forward_hooks_of(module: Any) -> dict[int, Any]:
 def compiled_anything() -> bool:
     """Return whether ``torch.compile`` was used in this process, according to dynamo's cached backends."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(dynamo, "cached_backends", {})  # None is for functions excluded from compilation
+    backends = getattr(dynamo, "cached_backends", {})  # a backend is None for functions that are not compiled
     return any(backend is not None for backend in backends.values())
 
 

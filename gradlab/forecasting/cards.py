@@ -111,7 +111,7 @@ def card_name(card: str | int) -> str | None:
 def usable_bytes(card: str | int) -> int:
     """Return the usable bytes of a card, given by its name, a size ("24 GB", "24 GiB") or a number of bytes.
 
-    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError for other values, with a list of those allowed.
+    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError for other values; the message lists what is allowed.
     """
     return _read(card)[1]
 
