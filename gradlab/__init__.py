@@ -1,7 +1,7 @@
 """gradlab: interactive lessons on gradients, and tools that inspect training loops.
 
-Each public name imports its module at its first use, so ``import gradlab`` alone does not import torch, matplotlib or
-ipywidgets.
+The module of a public name is imported when the name is first used, so ``import gradlab`` alone does not import torch,
+matplotlib or ipywidgets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The command line, with commands such as ``gradlab forecast llama-8b --on H100`` and ``gradlab doctor train.py``.
 
-``python -m gradlab`` runs the same commands when the environment's scripts are not on PATH.
-
-Invalid arguments print a one-line error and exit with code 2; the modules of ``commands`` document the other codes.
+``python -m gradlab`` runs the same commands, even if the environment's scripts are not on PATH. An invalid argument, or
+a PyTorch that is missing or too old, gives a one-line error and exit code 2, and Ctrl-C gives 130. The modules of
+``commands`` document the other exit codes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_all(commands)
     for command in commands.choices.values():
         command.add_argument("--version", action="version", version=_versions(), help=argparse.SUPPRESS)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or file may have a one-byte encoding
+    if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a pipe or file may lack characters
         sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130  # as shells do for an interrupted program
+        return 130  # the exit code that shells give an interrupted program
 
 
 def _versions() -> str:

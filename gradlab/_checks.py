@@ -1,7 +1,7 @@
 """Argument checks, whose errors name the argument, its value and the allowed values.
 
-NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` is the range in errors.
-A wrong type raises ``kind``, by default TypeError; a value out of range, NaN included, raises ValueError.
+NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` describes the allowed values
+in errors. A wrong type raises ``kind`` (default: TypeError); other values that are not allowed raise ValueError.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def near_names(name: str, options: Iterable[str], cutoff: float = 0.6) -> list[s
 
 
 def did_you_mean(value: object, options: Iterable[str]) -> str:
-    """Return "; did you mean 'digits'?" for the option spelled most like ``value``, or "" if none is similar."""
+    """Return "; did you mean 'digits'?" with the option spelled most like ``value``, or "" if no option is similar."""
     near = near_names(value, options) if isinstance(value, str) else []
     return f"; did you mean {str(near[0])!r}?" if near else ""
 
@@ -103,7 +103,7 @@ def brief(value: Any) -> str:
 
 
 def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
-    """Return ``value`` as text that shows only shape and dtype of the tensors in it; ``write`` formats the rest."""
+    """Return a description of ``value`` with only the shape and dtype of its tensors; ``write`` formats the rest."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
     parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
@@ -119,7 +119,7 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
 
 
 def _few_values(value: Any) -> str:
-    """Return the repr of ``value``, but only shape and dtype of tensors in a list or with more than 6 elements."""
+    """Return the repr of ``value``, but only the shape and dtype of a tensor in a list or with over 6 elements."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 
@@ -137,7 +137,7 @@ def _written(value: Any) -> str:
     if isinstance(value, dict) and len(value) <= 8:
         return "{" + ", ".join(f"{key!r}: {_written(part)}" for key, part in value.items()) + "}"
     if isinstance(value, (list, tuple, str, bytes)):
-        value = value[:100]  # the text is cut below anyway, and a full repr may be huge
+        value = value[:100]  # the result is cut below anyway, and a full repr may be huge
     text = getattr(value, "__name__", None) if isinstance(value, Callable) else None  # type: ignore[arg-type]
     text = text or repr(value)
     text = " ".join(text.split()) if "\n" in text else text
@@ -145,7 +145,7 @@ def _written(value: Any) -> str:
 
 
 def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
-    """Raise ValueError if a parameter of ``models`` is lazy (the error ends with ``advice``) or none requires grad."""
+    """Raise ValueError if a parameter of ``models`` is lazy (``advice`` ends that error) or if none requires grad."""
     from torch.nn.parameter import is_lazy
 
     params = [each for model in models for each in model.named_parameters()]

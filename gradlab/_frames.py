@@ -1,6 +1,6 @@
 """The owner of each file's code, and the frame or line of the user's code that led to a call.
 
-Every message that names a line finds it by these owners. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY
+Messages use these owners to find the line that they name. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY
 is other installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and
 source without a file, such as a loop in a Lab.
 """
@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # from the frame, the variable ``live``, and the argument of getrefcount
+_OWN_REFERENCES = 3  # not the user's: from the frame, the variable ``live``, and the argument of getrefcount
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
@@ -61,7 +61,7 @@ def frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the user's code, else the innermost frame of a library, else None."""
+    """Return the innermost frame of the user's code, else of a library, else None, among ``frame`` and 79 callers."""
     library = None
     for caller in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(caller.f_code.co_filename)
@@ -77,7 +77,7 @@ def calling_and_innermost_frame(
 ) -> tuple[FrameType | None, FrameType | None]:
     """Return the user's frame that made the outermost call into PyTorch, and the user's innermost frame.
 
-    They differ where PyTorch has called the user's code, such as a forward or a hook. Only frames from ``frame`` out to
+    The two differ if PyTorch has called the user's code, such as a forward or a hook. Only frames from ``frame`` out to
     ``last`` count. A library's frame replaces a missing user's frame; (None, None) if ``last`` is not reached.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS

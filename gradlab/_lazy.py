@@ -37,7 +37,7 @@ class LazyPackage(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
-        # Importing a module makes it an attribute of its package, which must not hide a public name.
+        # Importing a module sets an attribute of its package; this attribute must not hide a public name.
         if not (name in self._homes and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

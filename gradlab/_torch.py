@@ -1,8 +1,8 @@
-"""Requirements on PyTorch: the oldest supported version, and every private name that gradlab relies on.
+"""Requirements on PyTorch: the oldest supported version, and the private names that gradlab relies on.
 
 Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
-of that entry. Paths are resolved at first use, so importing this module does not import torch. ``Node.x`` means an
-attribute of an autograd node, and ``GradScaler.x`` that of an instance. ``delay_dynamo()`` relies on further names.
+of that entry. Paths are resolved at first use, so importing this module does not import torch. The path ``Node.x`` is
+an attribute of an autograd node, and ``GradScaler.x`` of a scaler object. ``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from types import FunctionType
 from typing import Any
 
 FLOOR = (2, 11)
-"""The oldest supported version of PyTorch, as (major, minor); pyproject.toml must require the same."""
+"""The oldest supported version of PyTorch, as (major, minor); pyproject.toml must require the same version."""
 
 
 class UnsupportedTorchError(ImportError):
-    """PyTorch is missing or too old."""
+    """Raised if PyTorch is missing or too old."""
 
 
 def complaint() -> str | None:
@@ -36,7 +36,7 @@ def complaint() -> str | None:
         return None
     return (
         f"gradlab needs PyTorch {oldest} or newer, and this is PyTorch {version}. "
-        f'Install a newer one with: {sys.executable or "python"} -m pip install --upgrade "torch>={oldest}". '
+        f'Install a newer version with: {sys.executable or "python"} -m pip install --upgrade "torch>={oldest}". '
         "Then restart Python (in a notebook, the kernel)."
     )
 
@@ -71,7 +71,7 @@ class Name:
 
     path: str
     used_by: str
-    """The folders of gradlab that use the name, separated by spaces."""
+    """The folders of gradlab whose features need the name, separated by spaces."""
     lost_feature: str = ""
     """The consequence of a missing name, for the user; "" if there is none."""
     fallback: Callable[[], Any] | None = None
@@ -92,7 +92,7 @@ _NO_MODULES = "memory is not counted by module, and a compiled model is not refu
 _NEW = "parameters that are created in the block are not recognised at once"
 _STEPS = "optimizer steps are not observed"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's own error message"
-_HOOKS = "hooks on all modules or optimizers that your loop or answer registers stay registered after it"
+_HOOKS = "hooks that your loop or answer registers on all modules or optimizers stay registered after it ends"
 _UNSEEN = "backward passes are not observed, so no rule can find anything"
 _GIVEN = "backward(gradient=...) is treated like a plain backward()"
 _REDUCED = "the rule loss-not-divided is off: a mean cannot be distinguished from a sum"
@@ -161,7 +161,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     "generator_address": Name(
         "torch.Generator._cdata",
         "loop",
-        "while your own threads run, numbers drawn directly from torch.default_generator are not separate for a run",
+        "while your own threads run, operations that are passed torch.default_generator draw from it, even in a run",
         lambda: property(id),
     ),
     "FakeTensor": Name(f"{_FAKES}FakeTensor", "memory forecasting", _FAKE),
@@ -188,7 +188,7 @@ PRIVATE_NAMES: dict[str, Name] = {
 
 
 def missing(used_by: str | None = None) -> list[str]:
-    """Return a message for each lost feature, with the missing name; ``used_by`` limits them to one folder."""
+    """Return a message for each lost feature, with the missing name; ``used_by`` limits the messages to one folder."""
     return [
         f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
@@ -197,7 +197,7 @@ def missing(used_by: str | None = None) -> list[str]:
 
 
 def locate(name: str) -> tuple[Any, str]:
-    """Return the object that holds a private name, and the attribute to replace; (None, "") if it is missing."""
+    """Return the owner and the attribute of ``name``, a key of ``PRIVATE_NAMES``; (None, "") if PyTorch lacks it."""
     path = PRIVATE_NAMES[name].path
     return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
 
@@ -256,7 +256,7 @@ def _scaler() -> Any:
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Return a context that hides its operations from dispatch modes, such as a Ledger that counts the loop's bytes."""
+    """Return a context that hides operations in it from dispatch modes, such as a Ledger that counts a loop's bytes."""
     names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
     within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
     return within
@@ -272,7 +272,7 @@ def is_compiled(module: Any) -> bool:
 
 _DYNAMO = "torch._dynamo"
 _DISABLED = "__dynamo_disable"
-"""The attribute of a function in which ``torch._disable_dynamo`` stores the function's replacement."""
+"""The attribute in which ``torch._disable_dynamo`` stores a function's replacement."""
 _STEP_NAMES = {
     _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
 }  # fmt: skip
@@ -289,7 +289,7 @@ def forward_hooks_of(module: Any) -> dict[int, Any]:
 def compiled_anything() -> bool:
     """Return whether ``torch.compile`` was used in this process, according to dynamo's cached backends."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(dynamo, "cached_backends", {})  # None for functions excluded from compilation
+    backends = getattr(dynamo, "cached_backends", {})  # a backend is None for functions that are not compiled
     return any(backend is not None for backend in backends.values())
 
 
@@ -298,8 +298,8 @@ def delay_dynamo() -> None:
 
     Unpatched, the first optimizer imports it, at a cost of 1.5 seconds and 70 MiB, only to exclude some functions from
     compilation. Until it is imported nothing can be compiled, so this exclusion has no effect. When ``torch.compile``
-    or anything else imports it, the patches are undone first. PyTorch functions that use other names than those above
-    are not patched.
+    or anything else imports it, the patches are undone first. A wrapper around ``step()`` is not patched if its code
+    uses a name outside ``_STEP_NAMES``.
     """
     if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
         return
@@ -317,7 +317,7 @@ def delay_dynamo() -> None:
 
 
 def _functions_of_optimizers() -> Iterator[FunctionType]:
-    """Yield the methods of PyTorch's optimizers, and the functions that these wrap."""
+    """Yield the methods of PyTorch's optimizers, and the functions that these methods wrap."""
     import torch
 
     for kind in vars(torch.optim).values():

@@ -1,4 +1,4 @@
-"""Formatting of numbers, bytes, lists and addresses of lessons as text and HTML, for the whole package."""
+"""Formatting of numbers, bytes, lists and lesson addresses as text and HTML, for the whole package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u20
 
 
 def lesson_address(notebook: str, section: str = "") -> str:
-    """Return the web address of a notebook such as ``"03_forgetting_zero_grad"``; "" without a repository."""
+    """Return the web address of a notebook ("04_zero_grad") or of its ``section``; "" if ``REPOSITORY`` is empty."""
     fragment = f"#{quote(section.replace(' ', '-'))}" if section else ""
     return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{fragment}" if REPOSITORY else ""
 
@@ -41,7 +41,7 @@ def inline_html(text: str) -> str:
 
 
 def short(value: float) -> str:
-    """Format a number in at most about six characters: ``0.31``, ``12.4``, ``25k``, ``1e30``, ``inf``, ``NaN``."""
+    """Format a number briefly, with up to four digits: ``0.31``, ``12.4``, ``25k``, ``1e30``, ``inf``, ``NaN``."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -67,7 +67,7 @@ def power_text(power: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Format a ratio to a sum, as a percentage or, from 10 on, as a multiple: ``84%``, ``\u221212%``, ``31 times``."""
+    """Format a ratio to a sum: ``84%``, ``\u221212%``, ``31 times`` (from 10 on), ``an unknown share`` (inf or NaN)."""
     if not math.isfinite(share):
         return "an unknown share"
     if abs(share) < 0.005:
@@ -76,7 +76,7 @@ def share_text(share: float) -> str:
 
 
 def share_of_sum(share: float) -> str:
-    """Format a ratio to a sum as a phrase: ``84% of the sum``, ``31 times the sum``."""
+    """Format a ratio as a phrase: ``84% of the sum``, ``31 times the sum``, ``many times the sum`` (from 100)."""
     if math.isfinite(share) and abs(share) >= 100:
         return "many times the sum"  # the sum is nearly 0, so the exact ratio is meaningless
     text = share_text(share)
@@ -171,7 +171,7 @@ _DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]") 
 def svg_img(svg: str, alt: str, width: int) -> str:
     """Return an ``<img>`` with a themed SVG, at most ``width`` CSS pixels wide.
 
-    The picture is dark on pages that are marked as dark, and light elsewhere, also where ``<style>`` is removed.
+    The picture is dark on pages that are marked as dark, and light elsewhere or if the page removes ``<style>``.
     """
     dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
     attributes = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'

@@ -42,8 +42,8 @@ _GRACE = 45.0  # seconds for a program to end after SIGTERM: torchrun gives its 
 def running_module(module: str, arguments: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Run ``python -m module`` during a block; the program receives SIGTERM when the block or this process ends.
 
-    ``options`` are those of subprocess.Popen. On Windows, without ``pass_fds``, the program ends only with the block,
-    by a CTRL_BREAK_EVENT to its whole process group: SIGTERM would end it at once and leave its children running.
+    ``options`` are those of subprocess.Popen. Windows has no ``pass_fds``: there, the program ends only with the block,
+    by a CTRL_BREAK_EVENT to its whole process group, since SIGTERM would end it at once and leave its children running.
     """
     if sys.platform == "win32":
         group = subprocess.CREATE_NEW_PROCESS_GROUP

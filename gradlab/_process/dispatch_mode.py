@@ -12,7 +12,7 @@ class DispatchMode(_torch.TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, which costs more than all the rest."""
+        """Return False, so that PyTorch does not put a slow wrapper around ``__torch_dispatch__``."""
         return False
 
     def __exit__(self, *error: Any) -> None:

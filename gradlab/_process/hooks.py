@@ -1,4 +1,4 @@
-"""Temporary replacements of PyTorch's functions, and global hooks that are called on one thread only."""
+"""Temporary replacements of PyTorch's functions, and global hooks that can be limited to one thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _lock = threading.RLock()  # reentrant: garbage collection while it is held may 
 
 
 class Original:
-    """A callable handle for a replaced object, which is its attribute ``call``."""
+    """A callable that calls its attribute ``call``, the object that a patch has replaced."""
 
     __slots__ = ("call",)
 
@@ -30,7 +30,7 @@ Make = Callable[[Original], Any]
 
 
 class Patches:
-    """Replacements of attributes, given as (owner, name, make), for the time of a ``with`` block or until ``undo``.
+    """Replacements of attributes, given as (owner, name, make), which last for a ``with`` block or until ``undo``.
 
     An instance may be entered several times, on any threads: its attributes stay replaced until the last block ends.
     Several instances may replace the same attribute, and be undone in any order.
@@ -113,20 +113,20 @@ class ThreadHook:
 
 
 class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys differs, but is not used
-    """A replacement of one of PyTorch's dictionaries of global hooks that adds the current thread's hooks.
+    """A replacement for one of PyTorch's dictionaries of global hooks, which adds the current thread's hooks.
 
-    All other access goes to PyTorch's own dictionary, also when other code adds or removes hooks meanwhile. The handles
-    of such hooks refer to this object, so it is kept after its removal. PyTorch requires it to be a dict.
+    All other access goes to PyTorch's own dictionary. If other code adds hooks while this object replaces it, their
+    handles refer to this object, so it is kept after its removal. PyTorch requires it to be a dict.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.owner, attribute = _torch.locate(name)
         self._in_place = Patches((self.owner, attribute, self._replace_table))
-        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: for all threads
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # hooks by thread id; None: for all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
-        """Apply ``change`` to the hooks of ``thread``; PyTorch's dictionary is replaced while any hooks are left."""
+        """Apply ``change`` to the hooks of ``thread``; PyTorch's dictionary is replaced while any thread has hooks."""
         idle = not self._by_thread
         if hooks := change(self._by_thread.get(thread, ())):
             self._by_thread[thread] = hooks

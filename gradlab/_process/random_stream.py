@@ -1,4 +1,4 @@
-"""Streams of torch's random numbers that are separate from all others in the process."""
+"""Streams of torch's random numbers, each separate from all other random numbers in the process."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .threads import learner_threads, others_may_draw
 class RandomStream:
     """A separate stream of random numbers, from which torch draws on this thread in a ``with`` block; reentrant.
 
-    If no other thread may draw meanwhile, torch's generators take on the stream's state during the block, at almost no
-    cost. Otherwise they are left alone, and each random operation is passed the stream's own generator. The stream
+    If no other thread may draw during the block, torch's generators take on the stream's state, at almost no cost.
+    Otherwise the generators are left alone, and each random operation is passed the stream's own generator. The stream
     starts in the state that ``torch.manual_seed(seed)`` sets or, without a seed, in torch's current state. ``cuda``
     includes the generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
     """
@@ -72,15 +72,15 @@ class RandomStream:
 
     @contextmanager
     def _kept_apart(self) -> Iterator[None]:
-        if self._cuda or self._compiled:  # neither can be passed a generator
+        if self._cuda or self._compiled:  # such operations are not passed a generator
             if threads := learner_threads():
-                what, instead = ("a GPU", "use device 'cpu'") if self._cuda else ("compiled code", "do not compile")
+                what, instead = ("A GPU", "use device 'cpu'") if self._cuda else ("Compiled code", "do not compile")
                 raise RuntimeError(
-                    f"The random numbers of {what} belong to the whole process, and your thread {threads[0]!r} is "
-                    f"running at the same time: wait for its end with join(), or {instead}"
+                    f"{what} draws from PyTorch's global random generators, which your thread {threads[0]!r} may "
+                    f"be using too: join() that thread first, or {instead}"
                 )
         elif (thread := threading.get_ident()) not in _HANDED_OUT and others_may_draw():
-            # On this thread, operations, torch.manual_seed, torch.get_rng_state and the like use our generator.
+            # On this thread, operations, torch.manual_seed, torch.get_rng_state and the like use our own generator.
             with _BY_THREAD, _GeneratorMode(self._ours[0]):
                 try:
                     _HANDED_OUT[thread] = self._ours[0]
@@ -104,7 +104,7 @@ class RandomStream:
 def preserving_rng() -> Iterator[None]:
     """Restore the state of torch's CPU generator after the block.
 
-    Unless another thread runs the learner's code, also restore the states of GPUs in use, of Python and of NumPy.
+    Unless another thread runs the learner's code, also restore the generators of Python, NumPy and, if in use, GPUs.
     """
     alone = not learner_threads()
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -136,7 +136,7 @@ class _DefaultGenerator:
 
 
 def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
-    """Return a ``manual_seed`` that seeds only the calling thread's own generator, if it has one, and no GPUs."""
+    """Wrap ``manual_seed``: on a thread with its own generator, it seeds this generator alone, and no GPUs."""
 
     @wraps(manual_seed.call)
     def seed_own(seed: int) -> Generator:
@@ -161,7 +161,7 @@ _DRAWING_NOTHING = (
 
 
 class _GeneratorMode(DispatchMode):
-    """A dispatch mode that passes its generator to each random operation on the CPU."""
+    """A dispatch mode that passes its generator to each random CPU operation, in place of torch's default generator."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -181,8 +181,8 @@ class _GeneratorMode(DispatchMode):
         operation, index = form
         if operation is None:
             raise RuntimeError(
-                f"{func} draws random numbers of the whole process, and another thread may also draw them: "
-                "use nn.Dropout or torch.rand, or wait for the end of your other threads with join()"
+                f"{func} draws from PyTorch's global random generator, which another thread may be using too: "
+                "use nn.Dropout or torch.rand instead, or join() your other threads first"
             )
         if len(args) > index:
             args, kwargs = args[:index], {**kwargs, "generator": args[index]}
@@ -192,7 +192,7 @@ class _GeneratorMode(DispatchMode):
         return operation(*args, **kwargs)
 
     def _drop_out(self, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-        """Compute ``native_dropout``, which TorchScript calls, as on a CPU but with this mode's generator."""
+        """Compute ``native_dropout``, which TorchScript calls, as the CPU does, but with this mode's generator."""
         if train is False or not values.numel():
             return torch.native_dropout(values, p, False)
         mask = torch.empty_like(values, dtype=torch.bool).bernoulli_(1 - p, generator=self._generator)
@@ -201,7 +201,7 @@ class _GeneratorMode(DispatchMode):
 
 @cache
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
-    """Return (overload with a generator, that argument's index), (None, 0) without one, None if nothing is drawn."""
+    """Return (overload with a ``generator``, its index); (None, 0) if no overload has it; None if nothing is drawn."""
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]
         if "generator" in names and _arguments(operation) == _arguments(func):

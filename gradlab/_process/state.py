@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
     """Copy the state of models, leaf tensors and objects with a ``state_dict``; return a function that restores it.
 
-    A model's state includes its submodules, ``.grad``, ``requires_grad`` and ``training``. Restoring may be repeated.
+    A model's state includes its submodules, ``.grad``, ``requires_grad`` and ``training``. The function may be reused.
     """
     import torch
     from torch import Tensor, nn
@@ -72,7 +72,7 @@ _DEVICES = ("cpu", "cuda")
 def preserving_torch_state() -> Iterator[None]:
     """Run a block with grad mode on, and restore global settings afterwards.
 
-    These are grad and inference mode, autocast, default dtype and device, global hooks, and Python's recursion limit.
+    The settings are grad and inference mode, autocast, default dtype and device, global hooks, and the recursion limit.
     """
     import torch
 
@@ -97,11 +97,11 @@ def preserving_torch_state() -> Iterator[None]:
 class KernelSettings:
     """The global settings of a loop, which are in effect only in the ``with`` blocks of this object.
 
-    These are the default dtype and device, and hooks on all modules and optimizers.
+    The settings are the default dtype and device, and hooks on all modules and optimizers.
     """
 
     def __init__(self) -> None:
-        self._defaults: dict[int, Any] = {}  # defaults that the loop has set, by their index in _defaults()
+        self._defaults: dict[int, Any] = {}  # index in _defaults() -> the value that the loop has set
         self._hooks: list[dict[int, Any]] = []
 
     def __enter__(self) -> None:
@@ -119,7 +119,7 @@ class KernelSettings:
 
 
 def _defaults() -> list[Any]:
-    """Return the default dtype, the default device, and whether backward hooks on all modules are full ones."""
+    """Return the default dtype, the default device, and whether global backward hooks on modules are full hooks."""
     import torch
 
     module, name = _torch.locate("is_full_backward_hook")
@@ -147,7 +147,7 @@ def _global_hooks() -> list[dict[int, Any]]:
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Remove and return the hooks whose ids are not in ``before``, except hooks of gradlab and PyTorch."""
+    """Remove hooks with ids outside ``before``, except gradlab's and PyTorch's; return them in one dict per table."""
     every = _global_hooks()
     new = {
         number
@@ -179,7 +179,7 @@ def _autocast_nesting() -> int:
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on and CPU autocast off, whatever a cell has set in the main thread."""
+    """Run a block with grad mode on, inference mode and CPU autocast off, whatever a cell has set on this thread."""
     import torch
 
     with torch.inference_mode(mode=False):

@@ -1,4 +1,4 @@
-"""Threads that run the learner's code, work that widgets hand over to the main thread, and locks."""
+"""Threads that run the learner's code, work that widgets hand over to the main thread, and thread-safe helpers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def learner_threads() -> list[str]:
 def others_may_draw() -> bool:
     """Return whether another thread may draw random numbers while the current thread computes.
 
-    If the main thread computes, that is a thread for the learner's code; otherwise it is the main thread itself.
+    On the main thread, only threads for the learner's code count; on any other thread, the result is always True.
     """
     return threading.current_thread() is not threading.main_thread() or next(_learner_threads(), None) is not None
 
@@ -44,8 +44,8 @@ def others_may_draw() -> bool:
 def innermost_frames() -> dict[int, FrameType]:
     """Return the current frame of each thread, by thread id.
 
-    Garbage collection is off meanwhile: before Python 3.11.9, sys._current_frames could collect under a lock, and
-    a collected object that lets another thread run, such as a tensor, causes a deadlock (python/cpython issue 106883).
+    Garbage collection is off during the call: before Python 3.11.9, sys._current_frames could run it under a lock, and
+    an object that releases the GIL when freed, such as a tensor, then caused a deadlock (python/cpython issue 106883).
     """
     collects = gc.isenabled()
     gc.disable()
@@ -79,7 +79,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-SERVED_LATELY = 0.5  # seconds between two calls of ``serve`` at most, unless an update takes longer
+SERVED_LATELY = 0.5  # seconds: a long gradlab call reaches ``serve`` at least this often, unless an update takes longer
 
 
 class MainThread:
@@ -107,7 +107,7 @@ class MainThread:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until it ends."""
+        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until the cell ends."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
@@ -116,12 +116,12 @@ class MainThread:
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Record that a cell has started, on the main thread only: ipykernel also reports widgets' requests, on any."""
+        """Record that a cell has started; ignore other threads, on which ipykernel reports the requests of widgets."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 
     def end_cell(self) -> None:
-        """Record that the cell has ended, on the main thread only."""
+        """Record that the cell has ended; ignore other threads, as ``begin_cell`` does."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs = False
 
@@ -131,15 +131,15 @@ class MainThread:
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do a widget's ``work`` now, after the work that is already waiting; for calls on the main thread."""
+        """Do the waiting work and then ``work``; call it on the main thread. Inside other work, only queue ``work``."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
 
     def serve(self) -> None:
-        """Do the waiting work between two updates of a long call; do nothing inside ``hold`` or on other threads.
+        """Do the waiting work between two updates of a long call.
 
-        Raises KeyboardInterrupt if the work was interrupted.
+        Do nothing inside ``hold`` or other work, or on another thread. Raises KeyboardInterrupt if interrupted.
         """
         if not self._may_serve():
             return
@@ -177,7 +177,7 @@ class MainThread:
 
 
 main_thread = MainThread()
-"""The main thread of this process."""
+"""The work for the main thread of this process."""
 
 
 _parser_lock = threading.Lock()
@@ -186,9 +186,9 @@ _parser_lock = threading.Lock()
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of Python source; raises SyntaxError and ValueError like ast.parse.
 
-    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if threads switch meanwhile
+    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if they switch while parsing
     (python/cpython issue 106905). A lock separates our own threads; IPython parses cells without it, so we also retry.
-    It is not ``lock``: the doctor parses on a thread that trains, for which the thread that holds ``lock`` may wait.
+    The lock is not ``lock``: the doctor parses on a training thread, for which the thread that holds ``lock`` may wait.
     """
     with _parser_lock:
         for _ in range(9):

@@ -27,9 +27,9 @@ def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
         help="test on this PyTorch what four articles claim about gradients",
         description="Runs the experiments of notebook 12, and others that it leaves out, and prints the verdicts.",
     )
-    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="path of 12_fact_check.ipynb, if not found")
+    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="path of 12_fact_check.ipynb (default: search)")
     parser.add_argument("--format", choices=("md", "json"), default="md", help="Markdown (the default) or JSON")
-    parser.add_argument("-o", "--out", metavar="FILE", help="write to a file")
+    parser.add_argument("-o", "--out", metavar="FILE", help="write the verdicts to this file")
     parser.set_defaults(run=_run)
 
 
@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # for a redirection to a file
+        if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a redirected output may lack characters
             sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
     else:
@@ -55,7 +55,7 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
     """Run all experiments; return the log of verdicts, and the errors in the notebook's cells by the claim's code.
 
     ``notebook`` is a path; None searches the current folder and the clone of gradlab. The cells' output is dropped.
-    Raises ValueError if the notebook is not found, cannot be read, has no log of verdicts, or its set-up fails.
+    Raises ValueError if the notebook is not found, cannot be read, or creates no ClaimLog, or if its set-up fails.
     """
     from ..course import ClaimLog
 
@@ -70,7 +70,7 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
                 exec(compile(text, f"<{cell}>", "exec"), names)
             except Exception as error:
                 if not code:
-                    raise ValueError(f"{notebook}: its set-up fails: {type(error).__name__}: {error}") from error
+                    raise ValueError(f"{notebook}: its set-up code failed: {type(error).__name__}: {error}") from error
                 errors[code] = f"{type(error).__name__}: {error}".splitlines()[0]
     log = next(value for value in names.values() if isinstance(value, ClaimLog))
     log.try_others()
@@ -86,9 +86,9 @@ def _find_notebook() -> Path:
 
 
 def experiments(notebook: Path) -> list[tuple[str, str, str]]:
-    """Return (claim's code, cell's id, source) of each cell to run; the code is "" for set-up before the first claim.
+    """Return (claim's code, cell's id, source) for each cell to run; the code is "" for set-up before the first claim.
 
-    Raises ValueError if the file is not a notebook, or is a different notebook.
+    Raises ValueError if the file cannot be read as a notebook, or creates no ClaimLog.
     """
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]

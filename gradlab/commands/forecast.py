@@ -46,7 +46,7 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
                 kind["choices"] = switch.options
             add(switch.option, switch.help or "", switch.text(default), dest=name, default=default, **kind)
     add("--checkpoint", "keep only the inputs of repeated blocks, recompute the rest", "off", action="store_true")
-    add("--dtype", "type of the weights", "fp32", choices=CHOICES["--dtype"])
+    add("--dtype", "dtype of the weights", "fp32", choices=CHOICES["--dtype"])
     add("--optimizer-as", "optimizer to use instead", "that of --optimizer", choices=CHOICES["--optimizer-as"])
     add("--shard", "how the training is sharded over several cards", "not at all", choices=CHOICES["--shard"])
     add("--cards", "number of cards, for --shard", "1", type=int, default=1, metavar="N")

@@ -28,13 +28,13 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--address", default=REPOSITORY, metavar="URL", help="the repository to link to, https://github.com/YOU/NAME"
     )
-    parser.add_argument("--tag", default="main", help="the tag or branch that those links name (default: main)")
+    parser.add_argument("--tag", default="main", help="the tag or branch of that repository to link to (default: main)")
     parser.add_argument("--only", metavar="NN", help="one lesson, such as 03, with its worksheet and answers")
 
 
 def _run(options: argparse.Namespace) -> int:
     if not (_ROOT / "site" / "gradlab_site").is_dir():
-        raise ValueError(f"the command needs a clone of the repository: no folder site beside {_ROOT / 'gradlab'}")
+        raise ValueError(f"the command needs a clone of the repository: no folder site next to {_ROOT / 'gradlab'}")
     if options.address and not re.fullmatch(r"https://github\.com/[\w-]+/[\w.-]+", options.address):
         raise ValueError(f"--address must be https://github.com/YOU/NAME, got {options.address!r}")
     sys.path.insert(0, str(_ROOT / "site"))

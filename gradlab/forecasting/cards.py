@@ -42,7 +42,7 @@ WORKSPACE_BYTES = 2 * (4096 * 1024 * 2 + 16 * 1024 * 8)
 Source: ``getChosenWorkspaceSize`` in ``aten/src/ATen/cuda/CublasHandlePool.cpp``; CUBLAS_WORKSPACE_CONFIG overrides it.
 """
 WORKSPACE_BYTES_HOPPER = 2 * 4096 * 1024 * 8
-"""Bytes that cuBLAS takes from the allocator on cards of compute capability 9.0 or later, also for two handles."""
+"""Bytes that cuBLAS takes from the allocator on cards of compute capability 9.0 or later, for two handles as well."""
 
 RESERVE_MARGIN = 0.15
 """Memory that the allocator reserves beyond the allocated peak, as a fraction of that peak.
@@ -95,7 +95,7 @@ class Need:
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return the Need of a training run with ``tensors`` bytes of tensors on ``card``; None is a card before Hopper."""
+    """Return the Need of a run with ``tensors`` bytes of tensors; a ``card`` without a name counts as before Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 
@@ -111,7 +111,7 @@ def card_name(card: str | int) -> str | None:
 def usable_bytes(card: str | int) -> int:
     """Return the usable bytes of a card, given by its name, a size ("24 GB", "24 GiB") or a number of bytes.
 
-    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError for other values; the message lists those allowed.
+    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError for other values; the message lists what is allowed.
     """
     return _read(card)[1]
 

@@ -1,4 +1,4 @@
-"""Activation checkpointing for an unchanged model, which keeps the inputs of repeated blocks and recomputes the rest.
+"""Activation checkpointing of a model's repeated blocks: their inputs are kept, and their activations are recomputed.
 
 It trades time for memory (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): the backward
 pass runs each block's forward again to recompute the activations that were not saved. PyTorch makes dropout draw the

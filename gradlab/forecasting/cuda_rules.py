@@ -2,12 +2,12 @@
 
 A forecast runs on tensors without memory, and a PyTorch built without CUDA cannot train on fake CUDA tensors, because
 autograd asks the device for its streams. So the fakes are on the CPU. Where a GPU differs, a kernel in the dispatcher
-runs before the CPU's kernel, also for operations called from C++. These kernels have their own dispatch key, which only
+runs before the CPU's kernel, even for operations called from C++. These kernels have their own dispatch key, which only
 the thread of a forecast includes, so no other thread runs them:
 
 - Autocast casts by CUDA's lists of operations, which are read from a header in the installed PyTorch.
 - Dropout saves a mask of one byte per element (``native_dropout``); the CPU's mask is as wide as the elements.
-- Attention (``scaled_dot_product_attention``) runs a fused kernel where CUDA would, also with dropout. The conditions
+- Attention (``scaled_dot_product_attention``) runs a fused kernel where CUDA would, even with dropout. The conditions
   are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
 """
 
@@ -238,7 +238,7 @@ _REPLACED = Patches((torch, "clear_autocast_cache", _clearing), (torch.autocast,
 
 @contextmanager
 def cuda_rules() -> Iterator[None]:
-    """Apply CUDA's rules, and ``torch.autocast("cuda")``, to fake tensors on the CPU, on this thread in the block."""
+    """In the block, apply CUDA's rules, including ``torch.autocast("cuda")``, to this thread's fake CPU tensors."""
     with _lock:
         _register_kernels()
     key = _torch.spare_key

@@ -17,7 +17,7 @@ from .simulate import SimulatedUpdate
 from .training import Training
 from .workload import LARGEST_BATCH, Workload, as_workload
 
-_MAX_INTERPOLATIONS = 8  # after that, the search bisects
+_MAX_INTERPOLATIONS = 8  # after that many interpolated guesses, the search bisects
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Forecast:
     """The device whose rules apply: "cpu" or "cuda"."""
     _rows: int = field(repr=False, compare=False)
     _peak_of: Callable[..., int] = field(repr=False, compare=False)
-    """A function that returns the peak on one card for a number of rows in a batch, by default the forecast's."""
+    """A function of the number of rows in a batch, by default the forecast's, that returns the peak on one card."""
 
     def need(self, card: str | int | None = None) -> Need:
         """Return the bytes that the training run needs on a card: allocated, reserved and CUDA's context."""
@@ -46,7 +46,7 @@ class Forecast:
     def fits(self, card: str | int) -> bool:
         """Return whether the total of ``need`` fits a card, given by its name, a size or its number of usable bytes.
 
-        A card uses CUDA's rules: a forecast by the CPU's rules is run again, unless ``forecast`` had device="cpu".
+        A forecast by the CPU's rules is run again by CUDA's, unless ``forecast`` was called with device="cpu".
         """
         return self.need(card).total <= usable_bytes(card)
 
@@ -58,7 +58,7 @@ class Forecast:
         return largest_that_fits(self._peak_of, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
-        """Return the forecast as text, with a row for each of the usual cards and one for the card ``on``, if any."""
+        """Return the forecast as text, by CUDA's rules with a row for each card in ``SHOWN`` and ``on``, if given."""
         site = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {site}", ""]
         unit = column_unit(self.peak)

@@ -20,7 +20,7 @@ _FOUND_INF = "_gradlab_found_inf"
 
 
 def _norm(result: Any, args: Any) -> Any:
-    """Make the statistics float32 if the weights are, whatever the input's dtype, as CPU kernels do."""
+    """Make the statistics float32 if a weight is float32, even for a 16-bit input, as CPU kernels do."""
     output, *statistics = result
     others = (a for a in args[1:] if isinstance(a, Tensor))
     if output.dtype == torch.float32 or not any(a.dtype == torch.float32 for a in others):
@@ -87,7 +87,7 @@ CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.soft_margin_loss.default: _loss,
     _aten.binary_cross_entropy.default: functools.partial(_loss, reduction=3),
 }
-"""Functions that correct an operation's fake result, given the result and the arguments."""
+"""Operation -> function that corrects the operation's fake result, given the result and the arguments."""
 CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
     _aten.log_sigmoid_forward.default: lambda result, args: (result[0], torch.empty(0, dtype=result[1].dtype)),
     _aten.native_batch_norm.default: _wide_norm,
@@ -101,7 +101,7 @@ _dispatch = getattr(_torch.FakeTensorMode.__torch_dispatch__, "__wrapped__", _to
 
 
 class FakeTensors(_torch.FakeTensorMode):
-    """A mode in which new tensors are fakes on the CPU, and operations treat real tensors as fakes."""
+    """A mode in which new tensors are fakes on the CPU, and operations accept real tensors as if they were fakes."""
 
     def __init__(self, *, cuda: bool = False) -> None:
         """Create a mode that accepts real tensors as arguments; with ``cuda``, fakes stand for tensors on a GPU."""
@@ -129,7 +129,7 @@ class FakeTensors(_torch.FakeTensorMode):
             return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
-        """Return a fake on the CPU of a tensor on any device; fakes of real CPU tensors share storage if these do."""
+        """Return a fake on the CPU of any tensor; the fakes of real CPU tensors share storage if the tensors do."""
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
             if not tensor.is_leaf:  # the fake must not join the user's graph
                 return self.from_tensor(tensor.detach()).requires_grad_()
@@ -167,7 +167,7 @@ class FakeTensors(_torch.FakeTensorMode):
 
 
 class ReplaceRealTensors(TorchFunctionMode):
-    """A mode that replaces real tensors that require grad with their fakes, in the arguments of torch functions.
+    """A mode that gives torch functions the fakes of real tensors that require grad or for which a fake exists.
 
     A closure or a hook may refer to a part of the real model, and a function may use a global parameter. Autograd would
     follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a real tensor, such as a plain

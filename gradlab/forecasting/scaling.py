@@ -1,4 +1,4 @@
-"""Scaling of a simulated update, from 4 repeated blocks to all blocks, and from one card to each of several cards.
+"""Scaling of a simulated update, from 3 and 4 repeated blocks to all, and from one card to each of several cards.
 
 The blocks of a published size are alike, so bytes are linear in the number of blocks.
 

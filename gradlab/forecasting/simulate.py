@@ -31,7 +31,7 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""The number of parameters from which only three micro-batches of a window are run, because the others repeat them."""
+"""The number of parameters from which only three micro-batches of a window are run: the others repeat the third."""
 _MICRO_BATCHES = 3
 
 
@@ -49,7 +49,7 @@ class SimulatedUpdate:
     largest_block: int = 0
     """Bytes of the parameters in the largest repeated block, or in the whole model if no block repeats."""
     recurrent: bool = False
-    """Whether the model has layers such as nn.LSTM."""
+    """Whether the model has recurrent layers, such as nn.LSTM."""
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
@@ -130,7 +130,7 @@ def _run_updates(program: Program, namespace: dict[str, Any], ledger: Ledger) ->
     updates = 0
     for index in loop:
         ledger.mark(statements[index].label)
-        if index == len(statements) - 1:  # the loop's last line completes an update
+        if index == len(statements) - 1:  # the loop's last statement completes an update
             updates += 1
             if updates == 2:
                 break
@@ -171,7 +171,7 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
             advice += "use torch.where or a fixed number of entries"
         elif "UninitializedParameter" in str(error):
             problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before the first batch"
-            advice += "give the layer its number of inputs, as nn.Linear has it"
+            advice += "give the layer its number of inputs, as for nn.Linear"
         else:
             problem = f"fails without memory: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()

@@ -53,7 +53,7 @@ class Workload:
     def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
         """Return fake batches, and the number of epochs over them in which two updates are completed.
 
-        They have the shapes of the samples of the first two windows; a single sample is repeated for one window.
+        The batches have the shapes of the first two windows' samples; a single sample is repeated for one window.
         """
         if len(self.samples) == 1:
             return [self._fake(mode, self.samples[0], first=i == 0) for i in range(window)], 2
@@ -91,7 +91,7 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
     """Return ``value`` with ``change`` applied to each tensor in it, in new lists, tuples and dicts."""
     if isinstance(value, Tensor):
         return change(value)
-    if isinstance(value, Mapping):  # also the batches of transformers, which are not dicts
+    if isinstance(value, Mapping):  # not dict, for the batches of the transformers library
         return {key: map_tensors(change, each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         changed = [map_tensors(change, each) for each in value]
@@ -192,7 +192,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return a copy of ``model`` on fake tensors that runs eagerly, with the originals of compiled submodules."""
+    """Return an eager copy of ``model`` with fake tensors; compiled submodules are replaced with the originals."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():
@@ -201,7 +201,7 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
 
 
 def _checked_sample(batch: Any) -> Any:
-    """Return a sample batch, (x, y) or one dict, as plain dicts, tuples and lists; raises TypeError for others."""
+    """Return a sample batch, (x, y) or one dict, as plain dicts, tuples and lists; otherwise raise TypeError."""
     is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
@@ -214,7 +214,7 @@ def _checked_sample(batch: Any) -> Any:
 def default_loss(output: Any, y: Any) -> Tensor:
     """Return the output's own loss if it has one, else the cross-entropy for integer y, else the mean squared error.
 
-    For the cross-entropy, the dimension of the classes is the last or the second one.
+    For the cross-entropy, the classes are the last dimension if the others are those of y, else the second.
     """
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(loss, Tensor):

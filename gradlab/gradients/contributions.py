@@ -1,6 +1,6 @@
 """The batches that each parameter's ``.grad`` contains, and the measured contribution of each batch.
 
-Batches are stored as spans: pairs (first, last) of consecutive numbers.
+Batches are stored as spans: pairs (first, last) of the numbers of consecutive batches.
 
 For a small model, the newest contributions are kept unchanged, and later changes of ``.grad`` (clipping, the scaler's
 ``unscale_``) are kept as ratios of norms. For a larger model, only dot products are kept, which separate the newest
@@ -31,7 +31,7 @@ _MOST_RHYTHMS = 64
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Return ``spans`` in ascending order, with those that overlap or touch merged."""
+    """Return ``spans`` in ascending order, with overlapping and adjacent spans merged."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
@@ -52,20 +52,20 @@ class GradEvent(Enum):
     ADDED = auto()
     """A backward pass added to ``.grad``; the value is the number of the pass."""
     WRITTEN = auto()
-    """Other code wrote to ``.grad``, or it became None; the value is its norm, as a tensor, or 0.0 for None."""
+    """Other code wrote to ``.grad`` or set it to None; the value is its 1-norm, as a tensor, or 0.0 for None."""
     STEPPED = auto()
     """An optimizer step used ``.grad``; the value is the number of the step."""
 
 
 class Rhythm(NamedTuple):
-    """Batch ``first`` came after ``steps`` steps; from there on, one step followed every ``window`` batches."""
+    """A run of batches that began with batch ``first``, after ``steps`` steps, with one step per ``window`` batches."""
 
     first: int
     steps: int
     window: int
 
     def steps_before(self, number: int) -> int:
-        """Return the number of steps taken before the batch ``number`` of this rhythm."""
+        """Return the number of steps taken before the batch ``number``, which must belong to this rhythm."""
         return self.steps + (number - self.first) // self.window
 
 
@@ -82,7 +82,7 @@ class ParameterHistory:
         self.name = name
         self.batches: list[Span] = []
         self.steps = 0  # number of steps that applied batches in .grad
-        self.rhythms: list[Rhythm] = []  # number of steps before each batch; a step applies all of .grad
+        self.rhythms: list[Rhythm] = []  # give the number of steps before each batch in .grad
         self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and these batches
         self.events: list[tuple[GradEvent, Any]] = []
         self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last check
@@ -104,7 +104,7 @@ class ParameterHistory:
         self.version = grad._version
 
     def sync(self) -> None:
-        """Apply the pending events to ``batches``, ``steps`` and ``reused``."""
+        """Apply the pending events to ``batches``, ``rhythms``, ``steps`` and ``reused``."""
         for kind, value in self.events:
             if kind is GradEvent.ADDED:
                 self._add(value)
@@ -123,7 +123,7 @@ class ParameterHistory:
         return self.steps - rhythm.steps_before(number)
 
     def applied(self, least: int = 1) -> list[Span]:
-        """Return the batches in ``.grad`` that at least ``least`` steps have applied; these are the older batches."""
+        """Return the batches in ``.grad`` that at least ``least`` steps have applied, which are its oldest batches."""
         newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
         for rhythm in reversed(self.rhythms):
             if rhythm.steps <= newest:
@@ -196,8 +196,8 @@ class Contribution:
     batches: Span | None  # numbers of the backward passes; None for values that other code wrote into ``.grad``
     applied: tuple[int, int]  # lowest and highest number of steps that have applied a batch of ``batches``
     share: float
-    """Projection on the sum, as a fraction of its length: negative if it points the other way. Shares add up to 1."""
-    along: float  # projection on the sum, in units of the gradient
+    """Projection onto the sum, as a fraction of the sum's length: negative if opposite to it. Shares add up to 1."""
+    along: float  # projection onto the sum, in units of the gradient
     length: float  # norm over all elements of all parameters, in units of the gradient
 
 
@@ -234,7 +234,7 @@ class _Change(NamedTuple):
 class KeptContributions:
     """The newest contributions to the ``.grad`` of ``params``; only ``vectors`` waits for the device.
 
-    A ring buffer stores them unchanged, one per row. ``.grad`` may be multiplied later, by clipping or by the scaler's
+    A ring buffer stores the contributions unchanged, in one row each. ``.grad`` may be multiplied later, by clipping or
     ``unscale_``. So before each backward pass, a ``.grad`` that was written to is compared with its previous values.
     """
 
@@ -250,7 +250,7 @@ class KeptContributions:
             for row in self._ring
         ]
         self._under_way = 0  # the row of the current pass
-        self._before = self._grads()  # before the current pass
+        self._before = self._grads()  # every .grad before the current pass
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
@@ -272,7 +272,7 @@ class KeptContributions:
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return the parts of ``.grad``; ``inside``: batches in each parameter's ``.grad``, ``newest``: newest pass."""
+        """Return the parts of ``.grad``; ``inside`` is the batches in each ``.grad``, ``newest`` is the newest pass."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))
@@ -317,7 +317,7 @@ class KeptContributions:
         return _Change(newest, [norm for order in (1, 2) for norm in _torch.foreach_norm(vectors, order)])
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return the factors on each contribution by parameter, 0 if it is not in ``.grad``; [] if all are 1."""
+        """Return each contribution's factor by parameter, 0 if it is not in that ``.grad``; [] if all factors are 1."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, 2, -1)
         scaled, also = (norms[:, :, 0] / norms[:, :, 1]).unbind(1)
@@ -338,7 +338,7 @@ class KeptContributions:
 
 
 def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Return the length of each part, and its projection on the sum; ``scale`` is the loss scale in ``.grad``."""
+    """Return each part's length and projection onto the sum; ``scale`` is the loss scale still in ``.grad``."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
@@ -351,7 +351,7 @@ def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contrib
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
     """Return two parts: the sum of the older contributions, and the newest; ``norm`` is the current norm of ``.grad``.
 
-    ``sums`` is (|c|^2, c . p, |p|^2), with the newest contribution c and the ``.grad`` p before it, both as they were.
+    ``sums`` is (|c|^2, c . p, |p|^2), where c is the newest contribution, and p is ``.grad`` just before c was added.
     """
     oldest, newest = holds
     spans = [(oldest, newest - 1), (newest, newest)]
@@ -373,7 +373,7 @@ def make_contributions(
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return contributions from ``measures``, a pair (along, length) for each span; ``scale`` divides all lengths."""
+    """Return contributions from ``measures``, a pair (along, length) per span; ``scale`` divides all but the shares."""
     parts = []
     for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)

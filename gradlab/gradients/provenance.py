@@ -47,21 +47,21 @@ HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 
 
 class Provenance:
-    """Tracks the ``.grad`` of some parameters, and the steps of the optimizers in ``watch()``, until ``close()``."""
+    """Tracks the ``.grad`` of parameters, and the steps of the optimizers passed to ``watch()``, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
         self.histories: list[ParameterHistory] = []
         self.params: list[Tensor] = []
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # whether to measure the newest contribution apart from the older ones; costs a little
+        self.measure = False  # whether to measure the newest contribution separately; this costs a little time
         self.on_backward: Callable[[], None] | None = None
-        # Receives the gradients of every fourth step; while ``measure`` is on, of all, which costs 7 % of an update.
+        # Called with the gradients at every fourth step or, if ``measure`` is on, every step (7 % of an update's time).
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward
         self._has_scaler = False
-        self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # by the id of the parameter
+        self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # id of a parameter -> history, parameter
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
@@ -81,7 +81,7 @@ class Provenance:
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
         """Count the steps of ``optimizers``, and no longer those of earlier optimizers; skipped steps do not count.
 
-        ``has_scaler``: whether a GradScaler is used, which unscales ``.grad`` without a change of its version.
+        ``has_scaler``: whether a GradScaler is used, which unscales ``.grad`` without incrementing its ``_version``.
         """
         self._has_scaler = has_scaler
         provenance = weakref.ref(self)
@@ -133,7 +133,7 @@ class Provenance:
             self._kept_contributions = None
 
     def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
-        """Return the contribution of each batch to ``.grad``: its share and its length; None if it was not measured.
+        """Return the contribution of each batch to ``.grad``, or None if the contributions were not measured.
 
         ``scale`` is the loss scale still in ``.grad``; ``contents`` is the result of ``contents()``, if available.
 
@@ -141,11 +141,11 @@ class Provenance:
         (clipping, unscaling), and let g = c_1 + ... + c_n be the current ``.grad``:
 
         - ``share`` = (c_k . g) / (g . g), no unit.
-        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: in units of the gradient, without ``scale``.
+        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: gradient units, divided by ``scale``.
 
         While ``keeps_contributions`` is on, each of the newest batches (up to 32) is a part, and all older batches form
-        another. Otherwise the newest batch is one part and all older batches form another, if ``measure`` was on during
-        its pass. Keeping contributions costs up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of an update.
+        another. Otherwise, if ``measure`` was on in the newest pass, its batch is one part, and all older batches form
+        another. Keeping contributions takes up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of the update time.
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
@@ -170,7 +170,7 @@ class Provenance:
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
-            if history.batches[-1][1] != newest:  # the newest backward pass did not reach it
+            if history.batches[-1][1] != newest:  # the newest backward pass did not reach this parameter
                 sums[2] += float(plain(param.grad).square().sum())
             elif not history.was_added:
                 sums[0] += float(plain(param.grad).square().sum())

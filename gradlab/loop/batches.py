@@ -18,7 +18,7 @@ class TrackedBatches(list[Any]):
     """
 
     def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
-        """Wrap ``items``, from index ``first`` of the epoch; ``note_read`` gets the number of batches read so far."""
+        """Wrap ``items``, from index ``first`` of the epoch on; ``note_read`` receives the number of batches read."""
         super().__init__(items)
         self._note_read, self._first = note_read, first
 

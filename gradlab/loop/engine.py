@@ -1,6 +1,6 @@
 """BoundProgram: a Program with its namespace and position in a task's batches. Engine: runs it statement by statement.
 
-The Engine can also switch to another program, and returns to the previous state when a program fails.
+The Engine can also switch to another program, and restores the last checkpoint when an edited program fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .recipe import LONGEST_WINDOW
 
 MOST_BATCHES = 10_000
 """Maximum number of batches that one statement may read: a loop in a function or a ``with`` block never pauses."""
-_SHORT_S = 0.1  # seconds: a statement that takes longer than this may never end
+_SHORT_S = 0.1  # seconds; a statement that has already run longer than this is not expected to end soon
 EPOCHS = 10**9
 """The value of ``epochs`` for a loop that runs until it is paused."""
 
@@ -32,8 +32,8 @@ EPOCHS = 10**9
 class BoundProgram:
     """A program with its own namespace, which can be resumed within an epoch.
 
-    The constructor runs the set-up. ``statements`` then finishes an interrupted epoch by running the text with
-    ``epochs = 1`` and the remaining ``batches``, and after that runs the text with all batches.
+    The constructor runs the set-up. ``statements`` then finishes an interrupted epoch by running the loop with
+    ``epochs = 1`` and the remaining ``batches``, and after that runs the loop with all batches.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
@@ -87,7 +87,7 @@ class BoundProgram:
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
-        """Return the number of batches of the epoch that have been read, 0 at the end of the epoch."""
+        """Return the number of batches of the current epoch that have been read, 0 at the end of an epoch."""
         return self.read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
@@ -139,7 +139,7 @@ class BoundProgram:
         self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
-            if scaler.is_enabled():  # it remembers unscale_() until update(), and would reject another unscale_()
+            if scaler.is_enabled():  # the scaler remembers unscale_() until update(), and would reject another call
                 getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class BoundProgram:
             )
 
     def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the task's loss function, and record the loss before the loop divides or scales it."""
+        """Return the task's loss, recorded before the loop divides or scales it; raises TypeError for a wrong loss."""
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
@@ -229,10 +229,10 @@ MOST_STATEMENTS = 200_000
 
 
 class Engine:
-    """The running program, its position, and the last checkpoint; it begins at batch ``first_batch`` of an epoch.
+    """The running program, its position, and the last checkpoint; the program begins at batch ``first_batch``.
 
-    At every boundary (between two updates) it can switch to another program. If ``is_edited``, the program's text was
-    written by the learner: the state is copied at each boundary, and restored after an error.
+    At every boundary (between two updates) the engine can switch to another program. If ``is_edited``, the learner
+    wrote the program's text: the state is copied at each boundary, and restored after an error.
     """
 
     def __init__(
@@ -254,8 +254,7 @@ class Engine:
         self.deadline = math.inf
         """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
-        self.index = -1
-        """Index of the statement that ran last, -1 before any."""
+        self.index = -1  # index of the statement that ran last, -1 before any
         self.at_batch = False  # whether the last ``run`` ended after a backward pass, within an update
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
@@ -268,7 +267,7 @@ class Engine:
         """Switch to another program at a boundary; return the names of the optimizers that start without state.
 
         The program continues with the next batch of the epoch; an edited program begins a new epoch.
-        Raises LoopError if the program's set-up fails, and leaves everything unchanged then.
+        Raises LoopError if the program's set-up fails; the previous program then stays.
         """
         old = self.loop
         checkpoint = Snapshot(self._model, old, self._provenance, self.rng) if is_edited else None
@@ -279,7 +278,7 @@ class Engine:
         except BaseException as error:
             if checkpoint is not None:
                 checkpoint.restore()
-            old.discard_update()  # it has recorded the backward passes of the set-up that failed
+            old.discard_update()  # the old loop has recorded the backward passes of the set-up that failed
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
@@ -291,9 +290,10 @@ class Engine:
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None, window: float = math.inf) -> None:
-        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts their bytes.
+        """Run statements until an update is complete, at most ``max_statements``; ``ledger`` counts their bytes.
 
-        If an update takes more than ``window`` backward passes, ``run`` also returns after each further pass.
+        If an update takes more than ``window`` backward passes, ``run`` also returns after each further pass, and it
+        returns after ``deadline``. Raises LoopError if a statement fails or MOST_STATEMENTS run without an update.
         """
         loop = self.loop
         loop.updated = False
@@ -351,7 +351,7 @@ class Engine:
         self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
     def recover(self) -> None:
-        """Restore the last boundary if there is a checkpoint of it, and prepare to run on from there."""
+        """Restore the last checkpoint, if any, with the program that ran then, and prepare to continue."""
         self._statements.close()
         program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
@@ -370,7 +370,7 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index in ``new`` of the statement with the label and occurrence of ``index`` in ``old``, or -1."""
+    """Return the index in ``new`` of the statement like ``index`` in ``old``: same label and occurrence; -1 if none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]

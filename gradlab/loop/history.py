@@ -77,7 +77,7 @@ class History:
                 "loss": mean,  # mean over the micro-batches of the update, before any division or scaling
                 "low": low,
                 "high": high,
-                "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN if it was not measured
+                "norm": mean,  # norm of .grad as the step used it, after unscaling and clipping; NaN if not measured
                 "scale": itemgetter(-1),  # the loss scale during the update; NaN without a scaler
                 "underflow": mean,  # share of the gradient's non-zeros that would be 0 in fp16; NaN without a scaler
                 "skipped": sum,  # number of updates whose step the scaler skipped
@@ -89,8 +89,8 @@ class History:
         self.norm = math.nan
         self.skipped: list[int] = []  # the newest updates whose step was skipped
         self.skips = 0  # number of all updates whose step was skipped
-        self.switches: list[tuple[int, str]] = []
-        self.broken: int | None = None
+        self.switches: list[tuple[int, str]] = []  # (number of updates before the switch, its label)
+        self.broken: int | None = None  # the first update whose loss was inf or NaN
 
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
@@ -118,7 +118,7 @@ _FP16_VANISHES = 2.0**-25  # fp16 rounds magnitudes up to this to 0, since its s
 
 
 class HistoryWriter:
-    """Collects the updates of a model with ``params``, numbered after ``updates``, and writes them to ``record``."""
+    """Collects updates of a model with ``params`` and writes them to ``record``, numbered from ``updates`` + 1."""
 
     def __init__(self, params: Iterable[Tensor] = (), *, updates: int = 0) -> None:
         self._params = list(params)

@@ -2,8 +2,8 @@
 
 The text is parsed, a ``yield`` is inserted after every statement, and the result is executed: there is no second
 implementation of the loop. A pause comes *after* its statement, so the highlighted line is the one whose effect the
-pictures show. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one
-statement: a generator paused inside ``with torch.autocast(...)`` would leave autocast on for the whole kernel.
+pictures show. ``for``, ``while`` and ``if`` pause at the start of the block that they enter. A ``with`` or ``try`` is
+one statement: a generator paused inside ``with torch.autocast(...)`` would leave autocast on for the whole kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .._process import parse_python
 
 
 class LoopError(ValueError):
-    """Raised when a loop's text cannot be parsed, or when one of its statements raises an exception.
+    """Raised when a loop's text cannot be parsed, when one of its statements fails, or when no update is completed.
 
     ``line`` is counted from 1, and is 0 if unknown; ``text`` is the text of the loop, "" if unknown.
     """
@@ -144,7 +144,7 @@ def _names_bound(module: ast.Module, text: str) -> list[str]:
 
 
 class _Unannotated(ast.NodeTransformer):
-    """Turns ``x: int = 1`` into ``x = 1``, also inside ``with`` and ``try``, but not in functions and classes."""
+    """Turns ``x: int = 1`` into ``x = 1``, including in ``with`` and ``try``, but not in functions and classes."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
@@ -160,7 +160,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return the label of a statement: the function it calls, the target it assigns, or the kind of statement."""
+    """Return a statement's label: the function or context manager it calls, the target it assigns, or its kind."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

@@ -76,7 +76,7 @@ class Choice(Switch):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
 
     def text(self, value: Any) -> str:
-        """Return the label of an option."""
+        """Return the label of the option ``value``, or ``value`` as a string without ``labels``."""
         return self.labels[self.options.index(value)] if self.labels else str(value)
 
 
@@ -105,13 +105,13 @@ class Whole(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A switch that is a finite number above 0; with ``offered`` numbers in its control, it may also be None, "off"."""
+    """A switch that is a finite number above 0 or, if its control has ``offered`` numbers, None, which means "off"."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
-        """Return ``value`` as a float, so that equal recipes have the same text, or None if None is allowed."""
+        """Return ``value`` as a float, so that equal recipes have the same text; None, if allowed, stays None."""
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
@@ -163,7 +163,7 @@ class Recipe:
         lr: The learning rate.
 
     Raises:
-        ValueError: If a value is not allowed, or a name is not that of a switch.
+        ValueError: If a value is not allowed, or an argument is not the name of a switch.
     """
 
     # One declaration per switch, which defines its check, its control in a Lab, its command-line option and its label.
@@ -264,7 +264,7 @@ def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update per window of batches; losses of a shorter last window are divided by its size."""
+    """Return a loop with one update per window; ``divide_loss`` divides by each window's actual size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]

@@ -150,7 +150,7 @@ class Run:
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
-                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would also count the labs' work
+                if not _torch.dispatch_mode_stack():  # a mode such as a Ledger would also count the labs' work
                     main_thread.serve()
                 if (now := time.perf_counter()) > self.engine.deadline:
                     break
@@ -183,10 +183,10 @@ class Run:
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
 
     def edit(self, text: str) -> None:
-        """Switch to a loop that the learner wrote, after the current update; the loop begins a new epoch.
+        """After the current update, switch to a loop that the learner wrote; the loop begins a new epoch.
 
-        Raises LoopError with the line if the text or its set-up is wrong, and changes nothing then. If a statement
-        fails later, the run returns to the start of that update, or to the previous loop if it is the first update.
+        Raises LoopError with the line if the text or its set-up is wrong, and keeps the previous loop then. If a
+        statement fails later, the run returns to the start of the update or, in the first update, to the previous loop.
         """
         self._change_loop(text)
 
@@ -243,7 +243,7 @@ class Run:
         self.ledger: Ledger | None = None
         """The Ledger of the newest update in ``watched``, or None."""
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
-        """The loops since the last reset, as (number of updates before it, its Recipe or its edited text)."""
+        """The loops since the last reset, as (number of updates before the loop, its Recipe or edited text)."""
         self.restarted_optimizers: list[str] = []
         """Names of the optimizers that started without state at the newest switch."""
 
@@ -290,7 +290,7 @@ class Run:
                 self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
 
     def _open_ledger(self) -> Ledger:
-        """Return the current update's ledger; at the start of an update, make one with the tensors of the loop."""
+        """Return the ledger of the current update; at its start, create the ledger with the tensors of the loop."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
             if self.watched and self.watched[-1][0] > self.updates:  # of an earlier batch of this update
                 self.watched.pop()
@@ -311,7 +311,7 @@ def _checked(recipe: object) -> Recipe:
     return recipe
 
 
-_BURST_BUDGET_MS = 500.0  # most processor time that a copy may save up, to catch up after a pause
+_BURST_BUDGET_MS = 500.0  # maximum processor time that a copy may save up to catch up after a pause
 
 
 class Counterfactual:
@@ -324,9 +324,9 @@ class Counterfactual:
     def __init__(self, task: Any, recipe: Recipe, model: nn.Module, engine: Engine, updates: int) -> None:
         """Copy a run between two updates, after ``updates`` updates; an error while copying the model propagates."""
         self.task = task
-        self.recipe = recipe  # with which the copy continues
+        self.recipe = recipe  # the recipe with which the copy continues
         self.switched = ""  # the setting without the switch, such as "zero_grad on"
-        self.begun = self.updates = updates  # updates of the run when it was copied, and of the copy now
+        self.begun = self.updates = updates  # number of updates when the run was copied, and of the copy now
         self.ended = ""  # the reason for the end of the copy, "" while it continues
         self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)

@@ -19,7 +19,7 @@ from .._frames import calling_and_innermost_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
-_NO_NUMBER = 2**63  # sequence numbers of AccumulateGrad nodes are above it, and do not show the order of creation
+_NO_NUMBER = 2**63  # AccumulateGrad nodes have greater sequence numbers, which do not show the order of creation
 _COMPILED = "_orig_mod"
 """The attribute that holds the original module in the module that torch.compile returns."""
 
@@ -43,7 +43,7 @@ class ModuleTracker:
     def __init__(
         self, on_call: Callable[[nn.Module, tuple[Any, ...]], None], on_output: Callable[[object], None]
     ) -> None:
-        """Call ``on_call(module, inputs)`` for outermost module calls, ``on_output(output)`` when any returns."""
+        """Set callbacks: ``on_call(module, inputs)`` before an outermost call, ``on_output(output)`` after any call."""
         self._on_call, self._on_output = on_call, on_output
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
@@ -62,7 +62,7 @@ class ModuleTracker:
         self._stack.clear()
 
     def now(self, node: Any) -> str:
-        """Return the running module's name, or ""; ``node`` is the current autograd node, None outside backward."""
+        """Return the name of the running module or, in backward, of the module that created ``node``; "" if unknown."""
         if self._stack:  # a forward pass, or its recomputation inside backward
             return self._stack[-1]
         if node is None:

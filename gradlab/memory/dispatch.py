@@ -49,7 +49,7 @@ class StorageDispatchMode(DispatchMode):
         return result
 
     def is_on(self) -> bool:
-        """Return whether this mode is active on the current thread, which may be one of autograd's own."""
+        """Return whether this mode is active on the current thread, which may be an autograd thread."""
         return self in _torch.dispatch_mode_stack()
 
     def flush_pending_grad(self) -> None:
@@ -59,12 +59,12 @@ class StorageDispatchMode(DispatchMode):
             self._storages.watch_leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """Track an input of ``func``; if it is new, count it as "weights", "activations", "inputs" or "other"."""
+        """Track ``tensor``, an input of ``func``: count new storages as weights, activations, inputs or other."""
         # While autograd asks a wrapper tensor (torch.nested) for its size, it holds a lock that ``is_leaf`` also needs.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed
-        if node is not None:  # first read in backward: the graph saved it before the ledger began
+        if node is not None:  # a tensor first read in backward was saved by the graph before the ledger began
             base = WEIGHTS if leaf else ACTIVATIONS
         else:
             base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS

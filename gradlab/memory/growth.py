@@ -20,7 +20,7 @@ _Snapshot = dict[tuple[CategoryTotals, _Line, str, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """The growth of the storages of one category that one line allocated in one module."""
+    """The growth of the memory in one category that one line allocated in one module."""
 
     bytes: int
     """Growth in bytes from update ``first`` to update ``last`` of the ``Growth``."""
@@ -42,9 +42,9 @@ class Growth:
     last: int
     """The update, or call, up to which growth is measured; 0 if too few updates have run."""
     unit: str
-    """The unit of growth: "update" or, if no optimizer steps, "call" of a model; "" before the first of either."""
+    """The unit of growth: "update" or, if no optimizer steps, "call" of a model; "" before the first."""
     clock: str
-    """The line that ends each update or begins each call, such as "train.py:12: optimizer.step()"; "" before any."""
+    """The line that ends each update or begins each call, as "train.py:12: optimizer.step()"; "" before the first."""
 
     @property
     def bytes(self) -> int:
@@ -88,14 +88,14 @@ class GrowthTracker:
     def _begin(self, clock: tuple[str, _Line]) -> None:
         self._clock, self._start = clock, self._runs[clock] - 1
         self._due = self._runs[clock]
-        self._ends = 0, 0  # highest storage number at the end of the last update but one, and of the last
+        self._ends = 0, 0  # highest storage numbers at the ends of the last two updates, the older first
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
     def tick(self, unit: str, line: _Line) -> None:
-        """Record that ``line`` has ended an update, or begun a call of a model, as ``unit`` says.
+        """Record that ``line`` has ended an update, or begun a call of a model, depending on ``unit``.
 
-        The most frequent line delimits the updates, so with several optimizers, only one of them does. Calls of a model
-        delimit updates only if no optimizer steps.
+        The most frequent line delimits the updates, so only one of several optimizers counts. Calls of a model delimit
+        updates only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1
@@ -123,7 +123,7 @@ class GrowthTracker:
         return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
-        """Return the growth between the two newest snapshots, or an empty Growth; ``describe`` formats a line."""
+        """Return the growth between the two newest snapshots, empty before the third; ``describe`` formats a line."""
         unit, clock = self._clock[0], describe(*self._clock[1])
         if len(self._snapshots) < _MIN_SNAPSHOTS:
             return Growth((), 0, 0, unit, clock)

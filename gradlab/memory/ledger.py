@@ -63,7 +63,7 @@ class Ledger:
         self._depth = 0
         self._open = ExitStack()
         self.current_statement: Callable[[], str] = self._lines.now
-        """Returns the label of the current statement; a caller that runs statements one by one replaces it."""
+        """A function that returns the current statement's label; a caller that runs single statements replaces it."""
 
     def __enter__(self) -> Ledger:
         if self._depth:
@@ -74,7 +74,7 @@ class Ledger:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
                     f"Ledger: the thread {others[0]!r} runs your code, so it is not safe to search this process for "
-                    "models and tensors; pass those to count, as in Ledger(model, optimizers, inputs)"
+                    "models and tensors; pass them instead, as in Ledger(model, optimizers, inputs)"
                 )
             self._begin(*self._arguments)
             self._arguments = None
@@ -89,7 +89,7 @@ class Ledger:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop counting and remove every hook; memory freed later changes ``current``, but not the timeline."""
+        """End the counting with the outermost block; memory freed later changes ``current``, but not the timeline."""
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
@@ -101,7 +101,7 @@ class Ledger:
 
     @property
     def device(self) -> str:
-        """The type of device that all numbers are for: "cuda" if any bytes were counted there, else "cpu"."""
+        """The device type whose bytes are given: an accelerator such as "cuda" if it held any bytes, else "cpu"."""
         devices = self._storages.totals_by_device.items()
         return next((name for name, totals in devices if name not in ("cpu", "meta") and totals.peak), "cpu")
 
@@ -118,7 +118,7 @@ class Ledger:
 
     @property
     def peak(self) -> int:
-        """The most bytes alive at one moment."""
+        """The largest number of bytes alive at any one time."""
         return self._totals.peak
 
     @property
@@ -142,11 +142,11 @@ class Ledger:
 
         An update ends with ``optimizer.step()``; if no optimizer steps, each call of the model counts as an update.
         Snapshots are taken at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on. Each snapshot holds the living
-        storages that an earlier update created, grouped by line, module and category. The newest three are compared:
-        a group has grown if its number of storages increased from the first snapshot to the second, and again to the
-        third; its growth is the difference in bytes between the third and the second. So weights, optimizer state,
-        gradients, a list of fixed length and a full cache do not count as growth, nor does a tensor that is replaced
-        with a larger one. Nodes of autograd's graph are not storages and are not counted.
+        storages that an earlier update created, grouped by line, module and category. The newest three snapshots are
+        compared: a group has grown if its number of storages increased from the first to the second, and again to the
+        third; its growth is the increase in bytes from the second to the third. So weights, optimizer state, gradients,
+        a list of fixed length and a full cache do not count as growth, nor does a tensor that is replaced with a larger
+        tensor. Nodes of autograd's graph are not storages and are not counted.
         """
         return self._growth.growth(self._totals, self._lines.describe)
 
@@ -190,7 +190,7 @@ class Ledger:
         self.forget()
 
     def _find(self) -> None:
-        """Find and count living modules, optimizers and tensors, which no operation has reported."""
+        """Find and count the modules, optimizers and tensors that were alive before the ledger began."""
         fake = any(isinstance(mode, _torch.FakeTensorMode) for mode in _torch.dispatch_mode_stack())
 
         def ours(parameters: Iterable[Tensor]) -> bool:

@@ -1,6 +1,6 @@
 """Tracking of the storages that autograd's graph saves for backward, with saved-tensor hooks.
 
-The packed object refers to the tensor itself, so nothing is copied and backward computes the same result. Such hooks
+The packed object refers to the tensor itself, so nothing is copied and backward computes the same result. The hooks
 disable PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` performs this check.
 """
 
@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in one more ledger; mark it as a batch if another ledger has already done so."""
+        """Count the tensor as saved in one more ledger, as a batch if another ledger does, otherwise as computed."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -53,7 +53,7 @@ class SavedTensor:
 
 
 def unpack(saved: SavedTensor) -> Tensor:
-    """Return the tensor to the graph; raises RuntimeError if it was modified in place."""
+    """Return the saved tensor to the graph; raises RuntimeError if the tensor was modified in place."""
     now = saved.tensor._version
     if now != saved.version:  # PyTorch's own message, so that a search finds explanations
         raise RuntimeError(
@@ -90,7 +90,7 @@ def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
 
 
 class _Hooks:
-    """The pair of pack and unpack hooks that all ledgers of a thread share, and the wrappers of hooks on top of it."""
+    """The pair of pack and unpack hooks that all ledgers of a thread share, and a wrapper for hooks above the pair."""
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
@@ -122,7 +122,7 @@ class _Hooks:
         return SavedTensor(tensor, self.watching)
 
     def watched(self, pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        """Wrap another pack hook: a storage that it keeps, original or copy, counts as saved until it is freed."""
+        """Wrap another pack hook: storages that the hook keeps, originals or copies, count as saved until freed."""
 
         def watched(tensor: Tensor) -> Any:
             before = _uses(tensor)
@@ -236,12 +236,12 @@ _WATCHING_HOOKS = Patches(
 
 
 # Graphs that existed before a Ledger began contain saved tensors that its hooks did not receive. The functions below
-# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. None of this
-# keeps a graph alive.
+# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. No graph is
+# kept alive.
 
 
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:
-    """Count the tensors saved by the graphs reachable from ``nodes`` for which ``wanted(tensor)`` is true.
+    """Count the tensors that the graphs reachable from ``nodes`` have saved, if ``wanted(tensor)`` is true.
 
     All tensors with a Python object, including batches, must have been tracked before. A tensor that only the graph
     holds, such as a dropout mask, does not count as a batch.

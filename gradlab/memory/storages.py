@@ -22,10 +22,10 @@ _MOST_CHANGES = 32
 
 
 class StorageRecord:
-    """One storage: its bytes, its category, and the number of autograd nodes that have saved it.
+    """One storage: its bytes, its category, and the number of saved tensors in autograd's graph that use it.
 
-    The category may be determined late. The history of sizes and categories makes it possible to recount every past
-    moment then, so that no category becomes negative. Only the newest 32 changes are kept.
+    The category may become known late. Past moments are then recounted from the history of sizes and categories, so
+    that no category becomes negative. Only the newest 32 changes are kept.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class StorageRecord:
         self.totals.correct(history, self.category)
 
     def save(self, by: int = 1) -> None:
-        """Add ``by`` to the number of nodes that have saved this storage: 1 when saved, -1 when released."""
+        """Add ``by`` to the number of saved tensors that use this storage: 1 when saved, -1 when released."""
         self.saved += by
         self._recount()
 
@@ -99,7 +99,7 @@ class Storages:
         self._statements = 1
 
     def track(self, tensor: Tensor, base: int = OTHER, *, preexisting: bool = False) -> list[StorageRecord]:
-        """Return the records of a tensor's storages, and count new ones as ``base``; sparse tensors have several."""
+        """Return the records of a tensor's storages (several for a sparse tensor); count new storages as ``base``."""
         if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # the usual case
             return [self._entry(tensor, base, preexisting)]
         return [self._entry(part, base, preexisting) for part in dense_parts(tensor)]
@@ -113,7 +113,7 @@ class Storages:
             totals = self._totals(tensor.device.type)
             entry = self._entries[key] = StorageRecord(totals, size, base, self.newest, preexisting=preexisting)
             entry.line, entry.module = self._lines.innermost, self.module
-            # torch keeps the storage's Python object as long as the storage itself.
+            # torch keeps the storage's Python object alive as long as the storage itself.
             entry.watch = weakref.ref(storage, lambda _: self._entries.pop(key).resize(0))
         elif entry.bytes != size:  # resize_() and the like
             entry.resize(size)
@@ -151,10 +151,10 @@ class Storages:
                 entry.output = True
 
     def settle_outputs(self, after: int, to: int) -> None:
-        """Count module outputs that are still alive, with numbers above ``after`` and up to ``to``, as activations.
+        """Count the living module outputs with storage numbers above ``after`` and up to ``to`` as activations.
 
         During the update that creates it, an output is an activation only if the graph saves it. An output that lives
-        longer, for example in a list that a hook fills, always is.
+        longer, for example in a list that a hook fills, is always an activation.
         """
         for entry in reversed(self.alive()):
             if entry.number <= after:
@@ -204,7 +204,7 @@ class Storages:
             totals.pause(paused=paused)
 
     def begin_interval(self, statement: str, module: str, *, anew: bool = False) -> None:
-        """Begin a new interval of the timelines; ``anew``: even the same statement counts as a new execution."""
+        """Begin a new interval of the timelines; ``anew`` counts even the same statement as a new execution."""
         self._statements += anew or statement != self.statement
         self.statement, self.module = statement, module
         for totals in self.totals_by_device.values():
@@ -228,7 +228,7 @@ def is_wrapping(tensor: Any) -> bool:
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors that hold a tensor's bytes: itself, or the parts of a sparse or wrapper tensor."""
+    """Return the tensors that hold a tensor's bytes: itself, its sparse or wrapped parts, or () if not accessible."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
@@ -248,7 +248,7 @@ def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> 
     """Return the bytes of "weights" (parameters and buffers), "gradients" and "optimizer" (state).
 
     Storages are counted, not elements: views and tied weights share a storage, and a small view keeps a large storage
-    alive. A storage that belongs to two categories is counted in the first.
+    alive. A storage that belongs to two of these categories is counted in the first.
     """
     counted: set[int] = set()
     return {

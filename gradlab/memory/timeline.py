@@ -83,7 +83,7 @@ class CategoryTotals:
 
     @property
     def peak(self) -> int:
-        """The most bytes that were alive at one moment."""
+        """The largest number of bytes alive at any one time."""
         return self._peak_in.top
 
     @property

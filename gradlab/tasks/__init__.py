@@ -26,13 +26,13 @@ def names() -> list[str]:
 def get(name: str, **options: Any) -> Task:
     """Return the task ``name``; ``options`` are passed to the function with that name.
 
-    Raises TypeError if ``name`` is not a string, and ValueError if it is unknown.
+    Raises TypeError if ``name`` is not a string, and ValueError if the name is unknown.
     """
     return _TASKS[one_of("tasks.get: name", name, names())](**options)
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return ``task``, or the task with this name; messages of TypeError and ValueError begin with ``caller``."""
+    """Return ``task``, or the task named ``task``; messages of TypeError and ValueError begin with ``caller``."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:

@@ -13,7 +13,7 @@ from .._checks import whole_number
 from .task import HeldOutImages, Task, checked_device, split
 
 TRAIN = 1500
-# The split and the order of the batches never change: a held-out image must not become a training image with a seed.
+# The split and the order of the batches never change, so that no seed turns a held-out image into a training image.
 SPLIT_SEED = 0
 
 

@@ -19,7 +19,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def checked_device(name: str, value: object) -> str:
-    """Return the device "cpu" or "cuda"; for "auto", return "cuda" if PyTorch finds a CUDA GPU.
+    """Return the device "cpu" or "cuda"; for "auto", return "cuda" if PyTorch finds a CUDA GPU, else "cpu".
 
     Raises TypeError if ``value`` is not a string, and ValueError for an unknown name and for "cuda" without a GPU.
     """
@@ -74,7 +74,7 @@ class Task:
     The batches stay on the CPU; the loop moves each batch with `x.to(task.device)`, as a real loop does.
 
     name: short, one word.
-    builder: seed -> model. It may use torch's global random numbers: `build` seeds them first and restores them later.
+    builder: seed -> model. It may use torch's global random generator: `build` seeds it first and restores it later.
     batches: list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y), the model gets x. Any
         other batch is passed to the model and to the loss as a whole: a dict of tensors as model(**batch), a tuple or
         list of tensors of another length as model(*batch), and a single tensor as model(batch).
@@ -123,11 +123,11 @@ class Task:
     def build(self, seed: int = 0) -> nn.Module:
         """Return a new model on `self.device`; the same seed gives the same weights.
 
-        The state of torch's global random numbers does not change. Raises TypeError if the builder does not return an
+        The state of torch's global random generator does not change. Raises TypeError if the builder does not return an
         `nn.Module`, and ValueError if the model has tensors on the meta device.
         """
         seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
-        # Once CUDA is initialized, a builder may use its generators; beside other threads, these cannot be isolated.
+        # Once CUDA is initialized, a builder may use its generators, which cannot be isolated while other threads run.
         cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
@@ -171,7 +171,7 @@ def _require_no_parameters(loss_fn: object) -> None:
 
 
 def _require_function(name: str, value: object, form: str, arguments: int) -> None:
-    """Raise TypeError for a wrong signature, a module as ``builder``, and a module class as ``loss_fn``."""
+    """Raise TypeError for a non-callable, a bad signature, a module as ``builder`` or a module class as ``loss_fn``."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
@@ -191,8 +191,8 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
 def _checked_batches(batches: object) -> list[Any]:
     """Return a list of batches of one kind, all dicts, tuples or tensors; raises TypeError or ValueError otherwise."""
     allowed = (
-        "Task: batches must be a list of (x, y) pairs of tensors, of dicts or tuples of tensors, or of single tensors; "
-        "list(loader) makes one from a DataLoader"
+        "Task: batches must be a list, such as list(loader), of (x, y) pairs of tensors, of dicts or tuples of "
+        "tensors, or of single tensors"
     )
     if not isinstance(batches, list | tuple):
         raise TypeError(f"{allowed}, got {without_values(batches)}")

@@ -115,7 +115,7 @@ def test_the_claims_that_the_notebook_does_not_tell_are_tried(
 def test_a_set_up_that_fails_and_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = notebook(tmp_path, setup="ClaimLog('9.9')")
     assert main(["factcheck", str(path)]) == 2
-    assert "its set-up fails: NameError" in capsys.readouterr().err
+    assert "its set-up code failed: NameError" in capsys.readouterr().err
     good = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', {'near': True})"))
     assert main(["factcheck", str(good), "-o", str(tmp_path / "none" / "table.md")]) == 2
     assert "cannot be written" in capsys.readouterr().err

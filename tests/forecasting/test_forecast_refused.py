@@ -76,7 +76,7 @@ def test_a_builder_that_fails_is_told() -> None:
 
 def test_a_lazy_layer_of_a_task_is_told() -> None:
     task = Task("mine", lambda seed: nn.LazyLinear(4), [sample()], nn.functional.mse_loss)
-    with pytest.raises(ForecastError, match=r"^forecast: mine has a lazy layer, .* as nn.Linear has it$"):
+    with pytest.raises(ForecastError, match=r"^forecast: mine has a lazy layer, .* as for nn.Linear$"):
         forecast(task)
 
 

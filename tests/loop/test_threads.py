@@ -156,7 +156,7 @@ def test_a_compiled_model_is_refused_beside_a_thread() -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(wait)
         try:
-            with pytest.raises(RuntimeError, match="random numbers of compiled code belong to the whole process"):
+            with pytest.raises(RuntimeError, match="Compiled code draws from PyTorch's global random"):
                 run.advance(updates=1)
         finally:
             over.set()
