@@ -14,8 +14,6 @@ from .attribution import ModuleTracker
 from .storages import Storages, is_wrapping, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
-_ACCUMULATE = "torch::autograd::AccumulateGrad"
-
 
 class StorageDispatchMode(DispatchMode):
     """Dispatch mode that tracks every operation's inputs and outputs in ``storages``, by statement and module."""
@@ -44,7 +42,7 @@ class StorageDispatchMode(DispatchMode):
         moved = moved and all(entry.base == INPUTS for entry in storages.track(arguments[0]))
         for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != arguments[0].device else OTHER)
-        if node is not None and node.name() == _ACCUMULATE:
+        if node is not None and node.name() == _torch.ACCUMULATE_GRAD:
             self._pending = node.variable  # an attribute of AccumulateGrad nodes only
         return result
 
