@@ -45,7 +45,7 @@ def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
     assert [span.texts[0] for span in drawing.axes[0].x.spans] == [f"n{i}" for i in range(len(gib))]
 
 
-def test_only_a_name_of_more_than_eight_characters_has_a_short_form() -> None:
+def test_a_name_longer_than_eight_has_a_short_form() -> None:
     drawing = shown(("eight is", bar(1)), ("nine chars", bar(1)), cards=[])
     assert [span.texts for span in drawing.axes[0].x.spans] == [("eight is",), ("nine chars", "nine cha\u2026")]
 

@@ -246,7 +246,7 @@ def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytes
     assert book.contributions() is None
 
 
-def test_in_two_parts_a_parameter_that_the_newest_pass_missed_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_two_parts_what_the_newest_pass_missed_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements, element_size: 0)
     first, second = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
     book = Provenance([("first", first), ("second", second)])
