@@ -87,8 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Lower the priority of workers without the browser, which waits for a kernel, a server and a page."""
-    if "PYTEST_XDIST_WORKER" in os.environ and not _is_in(item, _BROWSER) and os.name == "posix" and os.nice(0) < 10:
-        os.nice(10)
+    if "PYTEST_XDIST_WORKER" in os.environ and not _is_in(item, _BROWSER) and os.name == "posix" and os.nice(0) < 3:
+        os.nice(3)  # half as much of a core as the browser; with 10, programs beside the tests starve them
 
 
 def _is_in(item: pytest.Item, folder: str) -> bool:
