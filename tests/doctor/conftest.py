@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from gradlab import _torch
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
@@ -18,6 +20,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled() -> None:
+    """Forget what other tests compiled: after torch.compile, the doctor does not trace losses."""
+    if _torch.compiled_anything():
+        sys.modules["torch._dynamo"].reset()
 
 
 @pytest.fixture(autouse=True)
