@@ -16,7 +16,7 @@ from hypothesis import settings
 # One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Tests start hundreds of processes; without bytecode files each would compile the package again.
+# Without bytecode files, each worker would rewrite the assertions of all tests again, and each process compile gradlab.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 settings.register_profile("untimed", deadline=None)  # how long an example takes depends on the machine
@@ -50,8 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Start two workers or one for each core, and one more for the browser."""
-    return max(2, os.cpu_count() or 2) + bool(config.getoption("--all"))
+    """Start a worker for each core, from two to six (each takes about 800 MB), and one more for the browser."""
+    return min(max(2, os.cpu_count() or 2), 6) + bool(config.getoption("--all"))
 
 
 @pytest.hookimpl(optionalhook=True)

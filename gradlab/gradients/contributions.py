@@ -321,7 +321,7 @@ class KeptContributions:
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, 2, -1)
         scaled, also = (norms[:, :, 0] / norms[:, :, 1]).unbind(1)
-        # Other changes than scaling, as adding noise, change the two norms differently. A ratio is NaN or infinite if
+        # Other changes, such as added noise, change the two norms differently. A ratio is NaN or infinite if
         # there was nothing to scale; without scaling, it is 1 up to rounding.
         is_scaling = (scaled - also).abs() <= max(1e-3, 8 * torch.finfo(norms.dtype).eps) * scaled
         scaled = scaled.where(is_scaling & ((scaled - 1).abs() > _ROUNDING_OF_RATIO) & scaled.isfinite(), 1.0)

@@ -209,7 +209,7 @@ def wait():
     children = [fork.Process(target=wait), Trainer(), fork.Process(target=train)]
     for child in children:
         child.start()
-    ready.acquire()
+    assert ready.acquire(timeout=60)
     children[0].terminate()
     for child in children:
         child.join()

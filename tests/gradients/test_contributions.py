@@ -246,17 +246,19 @@ def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytes
     assert book.contributions() is None
 
 
-def test_in_two_parts_what_the_newest_pass_missed_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_two_parts_a_pass_counts_only_where_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements, element_size: 0)
     first, second = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
     book = Provenance([("first", first), ("second", second)])
     book.keeps_contributions = book.measure = True
     (2 * first + second).backward()
-    (first + second).backward()
-    (3 * second).backward()  # the sum is (3, 5)
+    second.backward()
+    (first + second).backward()  # the sum is (3, 3), and pass 2 missed the first
+    assert [part.share for part in measured(book).parts] == pytest.approx([12 / 18, 6 / 18])
+    (3 * second).backward()  # the sum is (3, 6), and the newest pass missed the first
     older, newest = measured(book).parts
-    assert (older.batches, newest.batches) == ((1, 2), (3, 3))
-    assert (older.share, newest.share) == pytest.approx(((3 * 3 + 2 * 5) / 34, 3 * 5 / 34))
+    assert (older.batches, newest.batches) == ((1, 3), (4, 4))
+    assert (older.share, newest.share) == pytest.approx((27 / 45, 18 / 45))
 
 
 @pytest.mark.parametrize(("elements", "expected"), [(2, 32), (65_536, 32), (500_000, 8), (600_000, 0), (10**9, 0)])
