@@ -54,13 +54,13 @@ SIGNALS = {
 DAILY = [
     ("launch", "Ctrl-C twice"),
     ("doctor, fork", "SIGKILL"),
+    ("doctor, spawn", "Ctrl-C twice"),
 ]
 NIGHTLY = [
     ("site", "SIGTERM"),
     ("two_ranks", "Ctrl-C"),
     ("launch", "SIGTERM"),
     ("doctor, fork", "SIGTERM"),
-    ("doctor, spawn", "Ctrl-C twice"),
     ("doctor torchrun", "SIGTERM"),
 ]
 CASES = [*DAILY, *(pytest.param(*case, marks=pytest.mark.nightly) for case in NIGHTLY)]

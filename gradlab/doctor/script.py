@@ -121,7 +121,8 @@ class ProgramWatch(watch):
         end = time.monotonic() + _GRACE_SECONDS
         for process in waiting:
             if ended:
-                process.join(max(0.0, end - time.monotonic()))
+                with suppress(KeyboardInterrupt, TerminatedError):  # another Ctrl-C ends this wait, not the ending
+                    process.join(max(0.0, end - time.monotonic()))
             if ended or process.daemon:
                 process.terminate()
         for process in waiting:
