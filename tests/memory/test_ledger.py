@@ -53,12 +53,13 @@ def test_what_is_alive_when_it_starts_is_found_and_sorted(parts: Any) -> None:
     model(x).sum().backward()
     optimizer.step()
     batch, spare = torch.randn(100, 64), torch.randn(1000)
+    scale = torch.ones(100, 64)
     with Ledger() as ledger:
         first = ledger.by_category
         assert first["weights"] == start["weights"]
         assert first["gradients"] - start["gradients"] == weight(model)
         assert first["optimizer"] - start["optimizer"] == 2 * weight(model) + 4 * len(list(model.parameters()))
-        model(batch)
+        model(scale.requires_grad_() * batch)  # what is learned is no batch
         now = ledger.by_category
         assert now["inputs"] == batch.nbytes
         assert now["other"] == first["other"] - batch.nbytes
@@ -134,6 +135,23 @@ def test_gradients_set_kept_and_taken_away_by_hand() -> None:
         assert ledger.by_category["gradients"] == 400
         p.grad = p.detach()  # a weight stays a weight
         assert ledger.by_category["gradients"] == 0
+        optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+        p.grad = grad
+        optimizer.step()
+        p.grad = optimizer.state[p]["momentum_buffer"]
+        assert ledger.by_category["optimizer"] == 400
+        p.grad = None
+        assert ledger.by_category["optimizer"] == 400  # state stays state
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_buffer_computed_from_a_parameter_has_no_gradient() -> None:
+    model = nn.Linear(10, 10, bias=False)
+    model.register_buffer("twice", 2 * model.weight)  # PyTorch warns if the .grad of such a tensor is read
+    with Ledger(model) as ledger:
+        assert ledger.by_category["weights"] == 800
+        model.get_buffer("twice").sum().backward()
+        assert ledger.by_category["gradients"] == 400
 
 
 # Entered again.

@@ -40,6 +40,7 @@ class Adder(Instrument):
         return View({"sum": drawing}, f"The sum is {total}.", code=f"total = {total}\n")
 
     def recorded(self) -> Iterable[Settings]:
+        yield {}  # the start again
         yield from ({"a": a, "twice": twice} for a in (0.0, 2.0) for twice in (False, True))
 
 
