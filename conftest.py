@@ -19,6 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Without bytecode files, each worker would rewrite the assertions of all tests again, and each process compile gradlab.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Importing nbval imports nbformat and jsonschema, which would compile the grammar of addresses for two seconds.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # not importable
+pytest_plugins = ["nbval.plugin"]  # after that line, so pyproject.toml turns off the automatic import
 settings.register_profile("untimed", deadline=None)  # how long an example takes depends on the machine
 settings.load_profile("untimed")
 
@@ -80,8 +83,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests = [argument for argument in config.args if "::" in argument]
     later = () if config.getoption("--all") or config.getoption("markexpr") else _ALL_ONLY
     later = later if os.environ.get("GRADLAB_NIGHTLY") else (*later, "nightly")
-    selected = [item for item in items if not _is_deselected(item, later, [path.resolve() for path in paths], tests)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
+    named = {path.resolve() for path in paths}
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:
+        (deselected if _is_deselected(item, later, named, tests) else selected).append(item)
+    config.hook.pytest_deselected(items=deselected)
     items[:] = selected
 
 
@@ -92,14 +99,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _is_in(item: pytest.Item, folder: str) -> bool:
-    return item.path.is_relative_to(item.config.rootpath / folder)
+    return item.nodeid.startswith((f"{folder}/", f"{folder}::"))
 
 
-def _is_deselected(item: pytest.Item, later: tuple[str, ...], paths: list[Path], tests: list[str]) -> bool:
+def _is_deselected(item: pytest.Item, later: tuple[str, ...], named: set[Path], tests: list[str]) -> bool:
     markers = {marker for marker in later if item.get_closest_marker(marker)}
     if not markers or any(item.nodeid.startswith(test) for test in tests):
         return False
-    return bool({"slow", "nightly"} & markers) or not {item.path, item.path.parent} & set(paths)
+    return bool({"slow", "nightly"} & markers) or named.isdisjoint({item.path, item.path.parent})
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -64,8 +64,8 @@ NIGHTLY = [
     ("doctor torchrun", "SIGTERM"),
 ]
 CASES = [*DAILY, *(pytest.param(*case, marks=pytest.mark.nightly) for case in NIGHTLY)]
-EXIT_LIMIT_S = 5.0
-"""Time in which processes must end after the program that started them."""
+EXIT_LIMIT_S = 60.0
+"""Limit for the exit of processes after the program that started them; one may still be importing PyTorch."""
 MARK = "GRADLAB_TEST_FAMILY"
 
 

@@ -247,6 +247,9 @@ class Notebook:
     new_browser: Callable[[], Any]
     """Starts another Chromium, for pages with a clock of their own."""
 
+    cells: tuple[str | dict[str, Any], ...] = ()
+    """The cells that ``show`` has put into the page."""
+
     def __init__(self, page: Any, jupyter: Jupyter, name: str) -> None:
         self.page, self.jupyter, self.name = page, jupyter, name
         self._errors: list[str] = []
@@ -258,6 +261,7 @@ class Notebook:
 
     def wait_for_kernel(self) -> None:
         """Wait until the notebook is open with an idle kernel, and start recording errors and requests."""
+        self.cells = ()
         self.page.wait_for_function(_READY)
         self.page.evaluate(_LISTEN)
 
@@ -276,6 +280,7 @@ class Notebook:
         self.page.set_viewport_size({"width": width, "height": height})
         if width < _NARROW_PX:
             self.side_bar(False)
+        self.cells = cells
         evaluate_async(self.page, _RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")
         into_view = "() => document.querySelector('.gradlab').scrollIntoView()"

@@ -83,14 +83,14 @@ PALE = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def gallery(notebook: Notebook) -> Iterator[Notebook]:
-    """A page with all displays, without errors."""
+    """A page with all displays, which is shown again only if another test has replaced it; the test adds no error."""
     notebook.problems()
     logged = len(notebook.jupyter.errors())
-    notebook.show(START, *LABS, *OTHERS, height=TALL_PX)
-    for number in range(len(LABS)):
-        notebook.lab(number).wait_until_painted()
+    cells = (START, *LABS, *OTHERS)
+    if notebook.cells != cells:
+        notebook.show(*cells, height=TALL_PX)
     yield notebook
     notebook.page.emulate_media(forced_colors="none", contrast="no-preference")
     notebook.theme("Light")

@@ -7,7 +7,6 @@ import copy
 import gc
 import io
 import itertools
-import multiprocessing
 import os
 import pickle
 import sys
@@ -240,28 +239,6 @@ def test_neither_a_watch_nor_its_report_keeps_anything_alive():
         gc.collect()
         assert [each() for each in references] == [None] * 5
     assert report.watched
-
-
-def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):
-    with watch() as report:
-        train(3)
-        child = os.fork()
-        if child == 0:  # no exception and no output may leave the child
-            code = 1
-            with contextlib.suppress(BaseException):
-                train(3)
-                report.__exit__(None, None, None)
-                train(3)
-                code = int(bool(report.findings))
-            os._exit(code)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
-        process = multiprocessing.get_context("fork").Process(target=train)
-        process.start()
-        process.join()
-        assert process.exitcode == 0
-        train(3)
-    assert report.watched.startswith("Watched 6 backward passes")
 
 
 @pytest.mark.parametrize("what", [3, None, "model", [build()], build, nn.Linear])

@@ -444,7 +444,7 @@ def test_a_loop_that_ends_is_done() -> None:
     assert (run.advance(updates=3), run.engine.done) == (3, False)
 
 
-def test_completing_an_update_that_the_end_of_the_loop_cuts_short() -> None:
+def test_the_end_of_the_loop_completes_an_update() -> None:
     run = started()
     run.edit("for x, y in batches:\n    loss = loss_fn(model(x), y)\n    loss.backward()\n")  # no step()
     run.run_statement()

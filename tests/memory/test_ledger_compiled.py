@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch._dynamo
 from torch import Tensor, nn
 
 from gradlab import Ledger
@@ -26,9 +25,11 @@ class Backend:
 
 @pytest.fixture
 def backend() -> Iterator[Backend]:
-    torch._dynamo.reset()
+    from torch import _dynamo  # takes a second to import, which each worker would spend
+
+    _dynamo.reset()
     yield Backend()
-    torch._dynamo.reset()
+    _dynamo.reset()
 
 
 class Small(nn.Module):
