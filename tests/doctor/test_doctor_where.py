@@ -265,10 +265,6 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path) -> No
         "In the first process that it started: Watched 6 backward passes, 6 updates of "
     )
     assert report["watched"].endswith(" The doctor did not watch 2 other processes.")
-    (folder / "healthy.py").write_text(FORKED.replace("    train()\n", "    train(forget=False)\n"))
-    code, out = python(*doctor, "healthy.py")
-    assert code == CLEAN
-    assert "No findings. In the first process that it started: Watched 6 backward passes" in out
     code, out = python(*doctor, "train.py", "itself")  # a process that trains itself is reported
     assert code == CLEAN
     assert "No findings. Watched 6 backward passes" in out
