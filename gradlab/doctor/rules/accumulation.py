@@ -17,7 +17,7 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_STEPS_PER_LONGER = 5  # least number of steps for each step that applies several batches
+_STEPS_PER_LONGER = 5  # minimum number of steps per step that applies several batches
 _MIN_PILED_UP = 8  # batches without a step
 _DIVISION_TOLERANCE = 0.01
 _UNEQUAL_TARGETS_RATIO = 1.25  # largest number of targets, divided by the smallest
@@ -70,7 +70,7 @@ class ZeroGradInMicroBatch(Rule):
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, proof, edit, of=optimizer)
 
     def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
-        """Return whether a clearing and the passes have the same innermost loop, as far as their lines are known."""
+        """Return whether a clear and the passes have the same innermost loop, as far as their lines are known."""
         if clear == NO_SITE:
             return len(fresh) == 1
         path = self.context.log.path
@@ -79,7 +79,7 @@ class ZeroGradInMicroBatch(Rule):
 
 
 class WindowDropped(Rule):
-    """The shorter, last window of an epoch gets no step: it is cleared, or added to the next epoch's first window."""
+    """The shorter last window of an epoch gets no step of its own, or the first window of the training is too short."""
 
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
@@ -155,8 +155,8 @@ class StepLeftOut(Rule):
     """A loop that steps after every batch sometimes omits a step, and the next step also applies the omitted batch.
 
     The evidence is that nearly all steps apply one batch and a few in between apply several of the same call path, or
-    that many batches pile up without a step. It is a hint: probably a guard against outliers skips the clearing along
-    with the step, but applying these batches later may be intentional.
+    that many batches pile up without a step. It is a hint: probably a guard against outliers skips ``zero_grad()`` with
+    the step, but applying these batches later may be intentional.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
@@ -168,7 +168,7 @@ class StepLeftOut(Rule):
     def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes that one clearing removed unused
+        self._pile: dict[int, list[Backward]] = {}  # optimizer -> longest list of unused passes that a clear discarded
 
     def step(self, facts: StepFacts) -> None:
         """Record steps that apply several batches, and batches that were cleared without a step."""
@@ -184,10 +184,10 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Report optimizers with a few steps of several batches among many of one batch, or with many batches left."""
+        """Report optimizers with a few steps on several batches among many on one, or with many batches and no step."""
         for optimizer, last in self.context.state.last.items():
             longer = self._longer[optimizer]
-            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # steps in a row: the window has grown
+            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # if consecutive, the window has grown
             if optimizer in self._others or not last.fresh or last.number < _STEPS_PER_LONGER * max(1, len(longer)):
                 continue
             route = last.fresh[0].call_path
@@ -240,7 +240,7 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> windows
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
 
     def step(self, facts: StepFacts) -> None:
         """Check a window of mean losses with the same call path and parameters."""
@@ -264,7 +264,7 @@ class LossNotDivided(Rule):
             self.report(self.LOSS_NOT_DIVIDED, site, f"{proof}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
-            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise weighted by number of targets
+            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise, losses are weighted by targets
             and max(tokens) > _UNEQUAL_TARGETS_RATIO * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
@@ -272,7 +272,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether nothing divides the means; False also if a mean is multiplied, such as by the batch size."""
+        """Return whether the means are neither divided by about ``count`` nor multiplied, such as by the batch size."""
         scales = [scale for backward in later for scale in backward.scales]
         light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

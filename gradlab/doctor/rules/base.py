@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 Lookup = Callable[[], Edit | Cause | None]
-"""A function that returns the location to edit in the learner's source, or None if it does not find one."""
+"""A function that searches the learner's source for an edit or a location, and returns None if it finds neither."""
 
-_MOST_LISTED = 32  # backward passes whose gaps are listed
+_MOST_LISTED = 32  # backward passes; if more have gaps between them, only the first and last numbers are shown
 
 
 class RuleContext:
@@ -48,16 +48,16 @@ class RuleContext:
         self.newest: dict[tuple[str, Site], int] = {}
         """Code and site of a finding -> number of backward passes when it was last reported."""
         self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
-        """Code and site of a finding -> the location to edit, or a function that returns it."""
+        """Code and site of a finding -> the ``edit`` passed to ``Rule.report``."""
         self.lost_places: list[str] = []
         """Messages of errors in the search for locations to edit, each with the code of its finding."""
         self.state = GradState()
 
     def look_for_edits(self) -> None:
-        """Find the location to edit for each finding, at the end of the watch.
+        """Add the location to edit and the excerpt to each finding, at the end of the watch.
 
-        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error,
-        the error goes to ``lost_places``, and the finding remains without a location.
+        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error, its
+        message is added to ``lost_places``, and the finding gets no location.
         """
         for key, finding in self.findings.items():
             edit = self.edits.get(key)
@@ -79,7 +79,7 @@ class RuleContext:
         return any(name == code.name for name, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return an optimizer's name in the learner's code; without a name, "Adam" or "Adam (the second optimizer)"."""
+        """Return an optimizer's name in the learner's code; if it has none, "Adam" or "Adam (the second optimizer)"."""
         if name := self.log.names.optimizer(optimizer):
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
@@ -92,7 +92,7 @@ class RuleContext:
         return self.log.names.optimizers.get(optimizer, [])
 
     def full_name(self, optimizer: int) -> str:
-        """Return the name and class of an optimizer, "optimizer_D (Adam)"; without a name, the result of ``name()``."""
+        """Return an optimizer's name and class: "optimizer_D (Adam)". Without a name, return ``name(optimizer)``."""
         name = self.log.names.optimizer(optimizer)
         return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
 
@@ -115,7 +115,7 @@ class RuleContext:
         return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return up to ``most`` names, "head.weight, head.bias, ...", else shapes; "" if all parameters are freed."""
+        """Return up to ``most`` names, "head.weight, ...". Without names, return shapes, or "" for freed parameters."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         names = names or [f"one of shape {tuple(param.shape)}" for _, param in self.log.index.alive(params)]
@@ -169,7 +169,7 @@ FACTS: dict[str, type] = {
 
 
 class Rule:
-    """The base class of rules: a subclass has methods named in FACTS that receive facts, and codes as attributes."""
+    """The base class of rules: a subclass has codes as attributes, and methods named in FACTS that receive facts."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
@@ -204,9 +204,9 @@ class Rule:
     ) -> None:
         """Record a finding; it replaces an earlier finding with the same code and site.
 
-        ``edit`` is the location to edit, an Edit if a single line of Python belongs there, a function that returns the
-        location at the end of the watch, or None if it is uncertain. ``of`` is the optimizer named by {optimizer} in
-        the code's message and fix, and ``fields`` are the values of the other fields in them.
+        ``edit`` is an Edit if the fix is a single line of Python, a Cause if only its location is known, None if that
+        is uncertain too, or a function that returns one of these at the end of the watch. ``of`` is the optimizer named
+        by {optimizer} in the code's message and fix; ``fields`` has the values of all other {fields} in them.
         """
         if code.name not in (names := sorted(each.name for each in self.codes)):
             raise ValueError(f"{type(self).__name__}: code must be one of {', '.join(names)}, got {code.name}")
@@ -224,7 +224,7 @@ def how_many(params: int) -> str:
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Return "batch 3", "batches 3 to 6" or "batches 3, 5" for passes; for many with gaps, "batches 1, …, 191"."""
+    """Return the numbers of passes: "batches 3 to 6" or "batches 3, 5"; for many with gaps, "batches 1, …, 191"."""
     numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]

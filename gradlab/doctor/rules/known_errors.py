@@ -31,7 +31,7 @@ from .stepping import EmptyStep
 TORCH = str(Path(torch.__file__).parent) + os.sep
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
 Where = Edit | Cause | None | Literal[False]
-"""The location to edit, None if it is unknown; False if a row of the table does not explain the error."""
+"""The edit or location from a row of the table, None if it is unknown, False if the row does not explain the error."""
 
 
 def _all_frozen(crash: KnownErrors) -> Where:
@@ -44,7 +44,7 @@ def _all_frozen(crash: KnownErrors) -> Where:
 
 
 def _outside_closure(crash: KnownErrors) -> Where:
-    """Return the line of a forward pass outside the closure that step() was calling, None if uncertain; else False."""
+    """Return the location of a forward pass outside the closure that step() was calling; None if it is not unique."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
@@ -57,13 +57,13 @@ def _outside_closure(crash: KnownErrors) -> Where:
 
 
 def _carried(crash: KnownErrors) -> Where:
-    """Return the result of ``carried_state`` if the pass went back into an earlier update's graph; otherwise False."""
+    """Return the result of ``carried_state`` if the pass went back into the graph of an earlier update."""
     log = crash.context.log
     return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
 
 
 def _undetached(crash: KnownErrors) -> Where:
-    """Return the edit that detaches a network's output in one of two losses with a step between them; else False.
+    """Return the edit that detaches a network's output in one of two losses with a step between them.
 
     The output is detached in the second loss if the step has changed that network's weights, otherwise in the first.
     """
@@ -82,7 +82,7 @@ def _undetached(crash: KnownErrors) -> Where:
 
 
 def _by_step(crash: KnownErrors) -> Where:
-    """Return the line of the last step() if the error names the shape of a weight that it changed; otherwise False."""
+    """Return the line of the last step() if the error names the shape of one of its parameters."""
     state, message_text = crash.context.state, str(crash.error)
     shapes = [sorted(param.shape) for _, param in crash.context.log.index.alive(state.last_step.params)]
     weight = "which is output" not in message_text or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", message_text)
@@ -107,7 +107,7 @@ def _second_scaler_step(crash: KnownErrors) -> Where:
 
 
 def _left_open(crash: KnownErrors) -> Where:
-    """Return the edit for a missing update() if unscaled gradients were cleared without a step(); otherwise False."""
+    """Return the edit for a missing update() if unscaled gradients were cleared without a step()."""
     entries = [entry for group in crash.context.state.groups(crash.newest.added) for entry in group.fresh]
     is_scaled = entries and not any(entry.unscaled for entry in entries)
     return missing_update(crash.context, crash.site) if is_scaled else False

@@ -62,10 +62,10 @@ class LossFlaws(Rule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    # Detected from the traced calls: the term is computed from the model, but its graph does not reach it because of
-    # ``.item()``, ``.detach()``, ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True``. An
-    # added constant changes no gradient, so it is rarely intentional. Factors, targets and ``a + (b - a).detach()`` are
-    # not reported. Python numbers are followed only within the function that adds them.
+    # Detected from the traced calls: a term is computed from the model, but ``.item()``, ``.detach()``,
+    # ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True`` cuts its graph off from the
+    # parameters. An added constant changes no gradient, so it is rarely intentional. Factors, targets and
+    # ``a + (b - a).detach()`` are not reported. Python numbers are followed only within the function that adds them.
     LOSS_TERM_DETACHED = Code(
         "loss-term-detached",
         "01_autograd",
@@ -129,7 +129,7 @@ class LossFlaws(Rule):
             self._judge_term(looks)
 
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
-        """Report a term computed from weights that its passes' steps moved, if its graph reached none of these weights.
+        """Report a term that was computed from stepped weights, if its graph contained none of these weights.
 
         Also report the result of a loss function if it was computed from no weight that an optimizer holds.
         """
@@ -179,9 +179,9 @@ _FIXES = {
 class NanLoss(Rule):
     """The loss is NaN or infinite, a step applies its gradients, and the loss does not become finite again.
 
-    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). The operation is
-    found on the CPU, from the tensors saved in the first such graph, and its line is found in the next pass. If the
-    loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
+    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). For a loss on the
+    CPU, the operation is found from the tensors saved in the graph of the first such loss, and its line in the next
+    traced pass. If the loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
     """
 
     NAN_LOSS = Code(
@@ -285,7 +285,7 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_GRAPH_COUNTS = 5  # rising counts of live graphs in a row before a report: a cache of the newest graphs stops growing
+_GRAPH_COUNTS = 5  # counts of live graphs that must rise in a row, since a cache of the newest graphs stops growing
 _MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
@@ -321,7 +321,7 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # how many outputs a hook kept, at successive checks
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # number of outputs that a hook kept, at each check
         self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:

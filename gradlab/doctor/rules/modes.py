@@ -38,7 +38,7 @@ class EvalLeftOn(Rule):
     )
 
     def _begin(self) -> None:
-        self._trained: set[int] = set()  # modules that were trained in training mode before
+        self._trained: set[int] = set()  # modules that have been updated in training mode
         self._eval: dict[int, Site] = {}  # module -> line that put it into evaluation mode
         self._evaluated: set[int] = set()  # modules called without gradients since their eval()
         self._calls: deque[Forward] = deque(maxlen=16)
@@ -59,7 +59,7 @@ class EvalLeftOn(Rule):
             self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
-        """Count the updates in a row that were computed in evaluation mode, and report them from the third on."""
+        """Count consecutive updates computed in evaluation mode, and report them from the third on."""
         calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
         if not calls or not facts.fresh:
@@ -99,7 +99,7 @@ class EvalLeftOn(Rule):
 
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
-    """Return the names that a called model, and no other model, has in the learner's functions."""
+    """Return the names of a called model in the learner's functions, without names that several models have."""
     inner, first = context.log.models.first_param(module)
     names, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
     its_names = [name for name in context.all_names(first) if names.count(name) == 1 and name.endswith(last)]
@@ -109,9 +109,9 @@ def _model_names(context: RuleContext, module: int) -> set[str]:
 class Validation(Rule):
     """The model is validated in training mode, or in evaluation mode with gradients enabled.
 
-    The second is a hint, since unused graphs cost memory and time but no accuracy. It is reported for calls in a
-    function or loop that never trains, if several of their graphs were freed before any backward pass. Graphs that a
-    backward pass or ``autograd.grad`` may use (attacks, saliency, a frozen network in a loss) do not count.
+    Enabled gradients are a hint, since unused graphs cost memory and time but no accuracy. They are reported for calls
+    in a function or loop that never trains, if several graphs of these calls were freed before any backward pass.
+    Graphs for a backward pass or ``autograd.grad`` (attacks, saliency, a frozen network in a loss) do not count.
     """
 
     VALIDATION_IN_TRAIN_MODE = Code(
@@ -176,13 +176,13 @@ class Validation(Rule):
             self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
-        """End the last row of calls, and report the lines whose graphs were never used."""
+        """End the last row of calls, and report calls in evaluation mode whose graphs no backward pass used."""
         self._end_of_row()
         graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
             first = next(((site, edit) for site, edit in places if edit is not None), None)
-            if first is not None and wasted >= _MIN_UPDATES:  # None: training runs these functions as well
+            if first is not None and wasted >= _MIN_UPDATES:  # otherwise training runs these functions as well
                 proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 

@@ -24,8 +24,8 @@ _MIN_CALLS = 3  # calls from a line
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
 
-    It adds parentheses to ``scaler.update``, or inserts a call above the ``continue`` that skips update() or below the
-    last step, or marks the condition around update(). Returns None if there is no such location.
+    It adds parentheses to ``scaler.update``, or inserts a call below the last step, or above the only ``continue`` or
+    ``return`` that skips update(). Otherwise return the location of the condition around update(), or None.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -99,7 +99,7 @@ class Scaling(Rule):
             self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
-        """Return the edit that changes a step to ``scaler.step(optimizer)``; only the line if no update() follows."""
+        """Return the edit that steps through the scaler. If no update() follows, return only the step's line."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
         updated = any(node.lineno > step[1] for node in updates)
@@ -107,7 +107,7 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
     def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
-        """Return the edit that scales the loss with the scaler of the step; only the line if it has no name."""
+        """Return the edit that scales the loss. If the step's scaler has no name there, return only the line."""
         scaler = receiver(step, "step", backward)
         return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
@@ -116,7 +116,7 @@ class SkippedStep(Rule):
     """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients, which were not cleared.
 
     Whatever is added, inf and NaN remain, so every later step is skipped until the gradients are cleared. It is only a
-    warning, since the reason for keeping them is unknown; it is not reported if gradients are never cleared at all.
+    warning, since the gradients may be kept for a reason. It is not reported if gradients are never cleared at all.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
@@ -129,8 +129,8 @@ class SkippedStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, and line of the last
-        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the added and the skipped pass
+        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, line of the last one
+        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the added pass and the skipped pass
 
     def scaler_step(self, event: Any) -> None:
         self.count(event.optimizer)
@@ -163,7 +163,8 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
     Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls (in the last case, all) have the flaw.
+    one that steps next. A line is reported if at least half of its calls have the flaw. For the wrong optimizer, all of
+    the line's calls must have it.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -228,11 +229,11 @@ class Clipping(Rule):
         fresh = [entry for entry in entries if entry.used_by < 0]
         in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
         if not groups or in_closure or any(group.edited for group in groups):
-            return  # a closure's passes already count as used, but a clip in it still precedes the update
+            return  # a closure's passes already count as used, but a clip in the closure still precedes the update
         if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
         elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
-            return  # another rule reports the clearing that left nothing to clip
+            return  # another rule reports the clear that left nothing to clip
         elif not fresh:
             stepped = entries and not state.called_since_step
             code = self.CLIP_AFTER_STEP if stepped else self.CLIP_BEFORE_BACKWARD
@@ -297,7 +298,7 @@ class Clipping(Rule):
             )
 
     def _unscale(self, event: Clip) -> Edit | Cause:
-        """Return the edit that inserts ``scaler.unscale_(optimizer)`` above a clip; if uncertain, only the line."""
+        """Return the edit that calls ``scaler.unscale_()`` above a clip. If it is uncertain, return only the line."""
         params_of, site = self.context.state.params_of, event.site
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
         scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""

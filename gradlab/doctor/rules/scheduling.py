@@ -40,7 +40,7 @@ class _Pace:
         self.cuts = 0  # reductions of the learning rate
         self.passes = 0  # number of the newest backward pass at the scheduler's last step
         self.fast: Site | None = None
-        self.peak = self.rate = self.used = event.before  # learning rates: highest, newest, last update's
+        self.peak = self.rate = self.used = event.before  # learning rates: the highest, the newest, the last update's
         self.low = 0  # updates with at most a hundredth of the highest learning rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
@@ -125,7 +125,7 @@ class Scheduling(Rule):
         if calls == 0:
             pace.before_updates += 1
             return
-        # idle: no pass, or micro-batches of this optimizer, since its step; passes of other losses (a GAN) do not count
+        # The optimizer is idle without new passes or between micro-batches; other losses, as in a GAN, do not count.
         since = state.since.get(event.optimizer)
         idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
         extra = pace.count > 0 and calls == pace.now and idle
@@ -220,12 +220,12 @@ class Scheduling(Rule):
 
 
 def _edit(site: Site) -> Cause | None:
-    """Return the line of a scheduler's step; None if the line calls a library's trainer instead."""
+    """Return the location of a scheduler's step; None if its line calls a library's trainer instead."""
     return Cause(*site) if ".step(" in source_line(site) else None
 
 
 def _argument(site: Site) -> str:
-    """Return the source of the first argument of the ``step()`` call at a line; "" if there is none."""
+    """Return the source of the first argument of the only ``step()`` call at a line; "" if there is none."""
     calls = [call for call, _ in calls_of(nodes_at(site), "step")]
     arguments = [*calls[0].args, *(node.value for node in calls[0].keywords)] if len(calls) == 1 else []
     return ast.unparse(arguments[0]) if arguments else ""

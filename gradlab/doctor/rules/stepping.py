@@ -26,11 +26,11 @@ from ..state.facts import StepFacts
 from .base import Lookup, Rule, how_many, numbered
 
 _MIN_STEPS = 4  # steps of an optimizer
-_REGULAR_CLEARINGS = 5  # clearings at equal intervals, such as by code that logs gradients and clears them
+_REGULAR_CLEARINGS = 5  # clears at equal intervals, for example by code that logs gradients and clears them
 
 
 class EmptyStep(Rule):
-    """A step finds no gradients: they were cleared, or the parameters are frozen, stale or never reached."""
+    """A step finds no new gradients: they were cleared or not computed, or parameters are frozen, stale or cut off."""
 
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
@@ -81,7 +81,7 @@ class EmptyStep(Rule):
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(entry.used_by != step.optimizer for entry in facts.passes):
             return
-        empty = not facts.passes  # otherwise this optimizer has applied all passes before
+        empty = not facts.passes  # if not, the optimizer has already applied all these passes
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
             return  # gradients were written without a version change, such as through .data
         if empty and since.clearings:
@@ -106,7 +106,7 @@ class EmptyStep(Rule):
                 self.report(self.NEVER_ANY, state.last[optimizer].step.site, proof)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
-        """Count an empty step of the kind ``code``; return the count if it is frequent enough to report, else 0."""
+        """Count an empty step of the kind ``code``, and return the count; return 0 while such steps are too rare."""
         times = self.count((code, facts.step.optimizer))
         return times if times >= 2 and 2 * times >= facts.number else 0
 
@@ -139,7 +139,7 @@ class EmptyStep(Rule):
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
         if self.context.state.optimizers[optimizer].is_custom_class:
-            return  # it may need no gradients, for weight averaging or gradient-free search
+            return  # a custom class may need no gradients, for weight averaging or gradient-free search
         if times := self._repeats("without", facts):
             proof = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
             missing = partial(self._missing, site, scaled=facts.step.scaler)
@@ -217,7 +217,7 @@ class NeverSteps(Rule):
                 self.report(self.NEVER_STEPS, site, proof, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
-        """Return the site and edit of a step that is not called, never reached, of the wrong optimizer, or missing."""
+        """Return the line to report, and the edit for a step that is not called, never reached, wrong or missing."""
         log, site, names_of = self.context.log, backwards[-1], self.context.log.names.optimizers
         files, name, names = log.files(), self.context.variable(optimizer), names_of.get(optimizer, [])
         if not names:

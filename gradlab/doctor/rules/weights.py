@@ -1,4 +1,4 @@
-"""Rules for frozen weights that change, uncopied state_dicts, ties of weights, and dropout in evaluation mode."""
+"""Rules for frozen weights that change, uncopied state_dicts, tied weights, and dropout in evaluation mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .stepping import EmptyStep
 _MIN_CALLS = 3  # steps, or calls of a model
 _MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
-_SOURCE_NAME = re.compile(r"source|src")  # next to such a name, "target" is a domain or a language
+_SOURCE_NAME = re.compile(r"source|src")  # if another name matches, "target" means a domain or a language
 
 
 class FrozenMoves(Rule):
@@ -109,7 +109,10 @@ class UncopiedState(Rule):
 
 
 def _copied(site: Site) -> Edit | Cause | None:
-    """Return the edit that clones the tensors of a model's ``state_dict()``; only the line if that is not enough."""
+    """Return the edit that clones the tensors of a model's ``state_dict()``.
+
+    Return only the line if the call is not unique, spans lines, or mentions an optimizer, a scheduler or a scaler.
+    """
     call = single_or_none(call for call, _ in calls_of(nodes_at(site), "state_dict"))
     text = text_of(cause := node_place(site[0], call)) if call is not None else ""
     if not text or not cause.end_column or re.search("opt|sched|scaler", text):
@@ -134,7 +137,7 @@ class TiedWeights(Rule):
     )
 
     def _begin(self) -> None:
-        self._names: dict[int, tuple[str, list[str]]] = {}  # module id -> its name as a target network, other names
+        self._names: dict[int, tuple[str, list[str]]] = {}  # module id -> its name as a target network, its other names
 
     def forward(self, event: Forward) -> None:
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
@@ -145,7 +148,7 @@ class TiedWeights(Rule):
             self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
-        """Report ties that were lost, and modules that were called by both names."""
+        """Report lost ties, and modules that were called both by the name of a target network and by another name."""
         reached = self.context.state.reached
         for tie in dict.fromkeys(self.context.log.models.ties.values()):
             if tie.params and all(reached & param for param in tie.params):
@@ -195,7 +198,7 @@ class DropoutInEvaluation(Rule):
 
 
 def _ignores_mode(call: ast.Call) -> bool:
-    """Return whether a node calls F.dropout or a variant without a ``training`` argument."""
+    """Return whether a call is of F.dropout or a variant, and no argument passes or mentions ``training``."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
     if "training" in ast.unparse(call):  # such as in a dropout rate that depends on the mode
         return False

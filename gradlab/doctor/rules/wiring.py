@@ -33,12 +33,11 @@ _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 class OptimizerRemade(Rule):
     """A line that repeatedly makes a new optimizer for the same parameters, in the loop that trains them.
 
-    The evidence is that the line makes at least three optimizers with momentum or averages for the same tensors, and
-    that each takes its first step from the weights that the previous one left, so it is not for another task or client.
+    The line makes at least three optimizers with momentum or averages for the same tensors. Each takes its first step
+    from the weights that the previous one left, so they do not belong to separate tasks or clients.
 
-    It is proven if each optimizer took a single step, and very likely in a loop over epochs or batches. It is not
-    reported if it looks intentional: different settings each time, an ``if`` around it, a loop over tasks, folds or
-    clients, or several epochs for each optimizer.
+    If any optimizer takes several steps, the line is not reported if it looks intentional: different settings each
+    time, an ``if`` around the line, a loop over tasks, folds or clients, or several epochs for each optimizer.
     """
 
     OPTIMIZER_REMADE = Code(
@@ -110,11 +109,11 @@ class SharedParams(Rule):
 
     def _begin(self) -> None:
         self._last_turn: dict[int, int] = {}  # optimizer -> position of its last step among all steps
-        self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> times
+        self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> count
         self._reached: Counter[int] = Counter()  # optimizer -> parameters that its passes added to
 
     def step(self, facts: StepFacts) -> None:
-        """Count the turns of this optimizer after other optimizers, and record the parameters that its losses reach."""
+        """Count the turns of the optimizer after others, and record the parameters that its passes added to."""
         number, params_of = facts.step.optimizer, self.context.state.params_of
         before = self._last_turn.get(number, 0)
         for other, at_step in self._last_turn.items():
@@ -153,8 +152,8 @@ class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
     It is a warning for layers in a plain list, parameters made after the optimizer, layers closer to the loss than all
-    stepped ones, and whole networks that are separate from the stepped ones (a critic), or whose own loss is never
-    used. It is a hint for all other parameters, which may be left out intentionally.
+    stepped ones, and whole networks that are separate from the stepped ones, such as a critic, or have a loss that no
+    step uses. It is a hint for all other parameters, which may be left out intentionally.
     """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
@@ -192,8 +191,8 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._step: dict[int, Step] = {}  # parameters that a pass reached and no optimizer has -> its last step
-        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that reached them
+        self._step: dict[int, Step] = {}  # parameters in no optimizer -> last step that used a pass that added to them
+        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that added to them
         self._late: dict[int, Site | None] = {}  # the same parameters -> line that registered them after the optimizer
         self._by_hand = False  # True if other code changed gradients, for example by copying them between models
         self._moved = 0  # parameters whose weights were written to, including through .data
@@ -207,8 +206,9 @@ class MissingParams(Rule):
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
                 self._step[missing] = facts.step
-                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # checked by the listener
-                if times & (times - 1) == 0 and not by_hand:
+                times = self.count(missing)
+                # In a loop without optimizers, the listener compares the weights.
+                if times & (times - 1) == 0 and facts.step.optimizer != MANUAL_UPDATE:
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
@@ -235,7 +235,7 @@ class MissingParams(Rule):
             if updates_by_hand(newest.site) != newest.site or any(
                 backward.stepped_params or backward.skipped_by_scaler for backward in passes
             ):
-                continue  # used by a step, or by a line that updates weights
+                continue  # a step, or a line that updates weights, uses this loss
             missing = self.context.never_moved(newest.added)
             if len(passes) >= 3 and self.context.whole_models(missing):
                 new = next(
@@ -283,7 +283,10 @@ class MissingParams(Rule):
             self._say(self.MEANT_SO, missing, times, site, cause_at(where), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, site: Site) -> Edit | Cause | None:
-        """Return the edit that adds a module to the optimizer below a line; only the line if a name is out of scope."""
+        """Return the edit that inserts an ``add_param_group`` call for a module's parameters below ``site``.
+
+        If the optimizer or the module is not in scope there, return only the location of that line.
+        """
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, site) or not in_scope(module, site):
             return cause_at(site)
@@ -297,7 +300,7 @@ class MissingParams(Rule):
         self.report(code, site, proof, edit, of=optimizer)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
-        """Report parameters of the optimizer that were replaced before pass ``first``; return whether there are any."""
+        """Report an optimizer with parameters that were replaced before pass ``first``; return whether it has any."""
         models = self.context.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
@@ -312,16 +315,16 @@ class MissingParams(Rule):
 
 
 class ModulesWithoutGradient(Rule):
-    """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
+    """Some parameters of an optimizer never get a gradient, because a call cuts the graph between them and the loss."""
 
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
-        message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
-        fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
+        message="Some of the optimizer's parameters never get a gradient: the graph between them and the loss is cut.",
+        fix="Take out what cuts the graph between these parameters and the loss, or leave them out of {optimizer}.",
     )
 
     def end(self, *, normal: bool) -> None:
-        """Report parameters that no backward pass has reached, if a cut in the source explains it."""
+        """Report parameters that no backward pass has added to, if a unique call in the source cuts them off."""
         if self.context.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         context, state, index = self.context, self.context.state, self.context.log.index
