@@ -51,14 +51,10 @@ class ZeroGradInMicroBatch(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Check whether passes of this window were cleared in the innermost loop around them."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
-        cleared = [
-            clearing for clearing in facts.since.clearings if any(backward in lost for backward in clearing.lost)
-        ]
-        sites = {clearing.site for clearing in cleared}
+        sites = {clear.site for clear in facts.since.clearings if any(backward in lost for backward in clear.lost)}
         # The step() of a custom optimizer class may restore gradients that it has stored, as DP-SGD does.
-        custom = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
+        custom = optimizer != MANUAL_UPDATE and self.state.optimizers[optimizer].is_custom_class
         site = next(iter(sites), NO_SITE)
         if not lost or len(sites) != 1 or facts.edited or custom or not self._inside(site, facts.fresh):
             self.times[optimizer] = 0
@@ -73,7 +69,7 @@ class ZeroGradInMicroBatch(Rule):
         """Return whether a clear and the passes have the same innermost loop, as far as their lines are known."""
         if clear == NO_SITE:
             return len(fresh) == 1
-        path = self.context.log.path
+        path = self.log.path
         here, there = loops_around(path(clear))[:1], loops_around(path(fresh[-1].site))[:1]
         return here == there or not (here and there)
 
@@ -102,7 +98,7 @@ class WindowDropped(Rule):
         self._odd: dict[int, str] = {}
 
     def step(self, facts: StepFacts) -> None:
-        optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.context.state.sizes[facts.step.optimizer]
+        optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.state.sizes[facts.step.optimizer]
         if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
         if sizes and len(fresh) > sizes[0]:
@@ -110,13 +106,13 @@ class WindowDropped(Rule):
 
     def end(self, *, normal: bool) -> None:
         code = self.LAST_ACCUMULATION_WINDOW_DROPPED
-        for optimizer, sizes in self.context.state.sizes.items():
+        for optimizer, sizes in self.state.sizes.items():
             if not sizes:
                 continue
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
-            alone = len(self.context.state.lines[optimizer]) == 1  # all its passes come from one line
+            alone = len(self.state.lines[optimizer]) == 1  # all its passes come from one line
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
@@ -133,8 +129,8 @@ class WindowDropped(Rule):
                 self._say(self.ENDED_INSIDE, optimizer, fields)
 
     def _say(self, code: Code, optimizer: int, proof: str, **fields: Any) -> None:
-        site = self.context.state.last[optimizer].step.site
-        self.report(code, site, proof, partial(condition_around, self.context.log.path(site)), of=optimizer, **fields)
+        site = self.state.last[optimizer].step.site
+        self.report(code, site, proof, partial(condition_around, self.log.path(site)), of=optimizer, **fields)
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -171,11 +167,9 @@ class StepLeftOut(Rule):
         self._pile: dict[int, list[Backward]] = {}  # optimizer -> longest list of unused passes that a clear discarded
 
     def step(self, facts: StepFacts) -> None:
-        """Record steps that apply several batches, and batches that were cleared without a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        alike = len({backward.call_path for backward in fresh}) == 1 and not any(
-            backward.skipped_by_scaler or backward.retain for backward in fresh
-        )
+        special = any(backward.skipped_by_scaler or backward.retain for backward in fresh)
+        alike = len({backward.call_path for backward in fresh}) == 1 and not special
         self._others |= set() if alike and not facts.edited else {optimizer}
         if len(fresh) > 1 and len(self._longer[optimizer]) < MOST_SIZES:
             self._longer[optimizer].append(facts)
@@ -184,8 +178,7 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Report optimizers with a few steps on several batches among many on one, or with many batches and no step."""
-        for optimizer, last in self.context.state.last.items():
+        for optimizer, last in self.state.last.items():
             longer = self._longer[optimizer]
             apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # if consecutive, the window has grown
             if optimizer in self._others or not last.fresh or last.number < _STEPS_PER_LONGER * max(1, len(longer)):
@@ -243,7 +236,6 @@ class LossNotDivided(Rule):
         self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
 
     def step(self, facts: StepFacts) -> None:
-        """Check a window of mean losses with the same call path and parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         later = fresh[1:]  # the means in a loss are not recorded for the first pass after a step
         plain = all(b.mass and not b.has_grads and not b.retain and not b.create for b in later)

@@ -16,7 +16,6 @@ from ..events import (
     Clip,
     Forward,
     Mode,
-    OptimizerMade,
     ScalerStep,
     ScalerUpdate,
     Schedule,
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
 
 
-Lookup = Callable[[], Edit | Cause | None]
-"""A function that searches the learner's source for an edit or a location, and returns None if it finds neither."""
+EditLike = Edit | Cause | None | Callable[[], Edit | Cause | None]
+"""An edit, a Cause if only its location is known, None if neither is, or a function that returns one of these later."""
 
 _MOST_LISTED = 32  # backward passes; if more have gaps between them, only the first and last numbers are shown
 
@@ -47,7 +46,7 @@ class RuleContext:
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.newest: dict[tuple[str, Site], int] = {}
         """Code and site of a finding -> number of backward passes when it was last reported."""
-        self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
+        self.edits: dict[tuple[str, Site], EditLike] = {}
         """Code and site of a finding -> the ``edit`` passed to ``Rule.report``."""
         self.lost_places: list[str] = []
         """Messages of errors in the search for locations to edit, each with the code of its finding."""
@@ -66,12 +65,9 @@ class RuleContext:
             except Exception as failure:
                 self.lost_places.append(f"{finding.code}: {type(failure).__name__}: {failure}")
                 edit = None
-            if isinstance(edit, Edit):
-                finding = replace(finding, cause=edit.cause)
-                if edited(edit.cause, edit.line) is not None:
-                    finding = replace(finding, fix=edit.line, fix_is_line=True)
-            elif edit is not None:
-                finding = replace(finding, cause=edit)
+            finding = replace(finding, cause=edit.cause if isinstance(edit, Edit) else edit)
+            if isinstance(edit, Edit) and edited(edit.cause, edit.line) is not None:
+                finding = replace(finding, fix=edit.line, fix_is_line=True)
             self.findings[key] = replace(finding, excerpt=excerpt(finding))
 
     def has_finding(self, code: Code) -> bool:
@@ -160,7 +156,6 @@ FACTS: dict[str, type] = {
     "scaler_step": ScalerStep,  # a scaler has taken or skipped a step
     "scaler_update": ScalerUpdate,
     "clip": Clip,  # gradients are clipped
-    "made": OptimizerMade,  # an optimizer was created, or was used for the first time
     "schedule": Schedule,  # a scheduler steps
     "mode": Mode,  # a module was put into training or evaluation mode
     "forward": Forward,  # the learner's code calls a module
@@ -177,12 +172,12 @@ class Rule:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
 
     def __init__(self, context: RuleContext) -> None:
-        self.context = context
+        self.context, self.log, self.state = context, context.log, context.state
         self.times: Counter[Any] = Counter()
         self._begin()
 
     def _begin(self) -> None:
-        """Initialize the attributes of the rule, apart from ``context`` and ``times``."""
+        """Initialize the attributes of a subclass."""
 
     def count(self, what: Any) -> int:
         """Count one more occurrence of ``what``, and return the number of occurrences so far."""
@@ -192,21 +187,11 @@ class Rule:
     def end(self, *, normal: bool) -> None:
         """Judge the whole watch at its end; ``normal`` is False if an exception or a limit ended it early."""
 
-    def report(
-        self,
-        code: Code,
-        site: Site,
-        proof: str,
-        edit: Lookup | Edit | Cause | None = None,
-        *,
-        of: int = -1,
-        **fields: Any,
-    ) -> None:
+    def report(self, code: Code, site: Site, proof: str, edit: EditLike = None, *, of: int = -1, **fields: Any) -> None:
         """Record a finding; it replaces an earlier finding with the same code and site.
 
-        ``edit`` is an Edit if the fix is a single line of Python, a Cause if only its location is known, None if that
-        is uncertain too, or a function that returns one of these at the end of the watch. ``of`` is the optimizer named
-        by {optimizer} in the code's message and fix; ``fields`` has the values of all other {fields} in them.
+        A function as ``edit`` is called at the end of the watch. ``of`` is the optimizer named by {optimizer} in the
+        code's message and fix; ``fields`` has the values of all other {fields} in them.
         """
         if code.name not in (names := sorted(each.name for each in self.codes)):
             raise ValueError(f"{type(self).__name__}: code must be one of {', '.join(names)}, got {code.name}")

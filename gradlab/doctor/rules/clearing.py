@@ -16,7 +16,7 @@ from .base import Rule, RuleContext, numbered
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
-    """Return the edit that inserts ``zero_grad()`` above ``site``; None if no simple statement begins there.
+    """Return the edit that inserts ``zero_grad()`` above the statement at ``site``; None if the statement is compound.
 
     If the optimizer has no name there, return only the location.
     """
@@ -30,7 +30,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
     """Return the edit that inserts ``zero_grad()`` below a step; None if uncertain or ``.grad`` is used later."""
     statement, scope = statement_at(site), function_around(site)
-    if not isinstance(statement, ast.Expr) or scope is None:
+    if not isinstance(statement, ast.Expr):
         return None
     line = statement.end_lineno or statement.lineno
     below = [node for node in own_nodes(scope) if isinstance(node, ast.Attribute) and node.lineno > line]
@@ -64,22 +64,20 @@ class MissingZeroGrad(Rule):
     def backward(self, backward: Any) -> None:
         """Record the parameters whose gradients were measured as nonzero, and no longer request their values."""
         self._real |= backward.nonzero
-        self.context.log.index.wanted_values &= ~backward.nonzero
+        self.log.index.wanted_values &= ~backward.nonzero
 
     def maybe_cleared(self, fact: MaybeCleared) -> None:
         """Request the gradient values of ``fact.params`` after each pass, to tell zeros left by a pass from a clear."""
-        self.context.log.index.wanted_values_after |= fact.params
+        self.log.index.wanted_values_after |= fact.params
 
     def accumulate(self, added: Any) -> None:
         """Check whether a pass in a closure adds to gradients with which the optimizer has already moved weights."""
-        optimizer, state = added.backward.closure_of, self.context.state
+        optimizer = added.backward.closure_of
         if optimizer >= 0:
-            now = state.steps.get(optimizer, 0)
-            used = _used_by(optimizer, added.groups)
-            again = [
-                use for use in used if use[1].step_index < now or (added.backward.moved and use[1].step_index == now)
-            ]
-            self._judge(optimizer, state.last[optimizer].step.site, now, again, [added.backward])
+            now = self.state.steps.get(optimizer, 0)
+            latest = now if added.backward.moved else now - 1
+            again = [use for use in _used_by(optimizer, added.groups) if use[1].step_index <= latest]
+            self._judge(optimizer, self.state.last[optimizer].step.site, now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         optimizer = facts.step.optimizer
@@ -90,7 +88,7 @@ class MissingZeroGrad(Rule):
         """Report passes applied again, from the second time on. Request the values of gradients that may be zeros."""
         params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
-            self.context.log.index.wanted_values |= params
+            self.log.index.wanted_values |= params
             return
         if len({backward.site for backward in fresh}) < len(fresh):
             self._accumulates.add(optimizer)
@@ -106,7 +104,7 @@ class MissingZeroGrad(Rule):
 
         A missing call belongs above the first pass, or below the step if a window has several passes of one line.
         """
-        context, its_params = self.context, self.context.state.params_of[optimizer]
+        context, its_params = self.context, self.state.params_of[optimizer]
         names = {part for name in context.all_names(its_params) for part in name.split(".")[:-1]}
         names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
@@ -120,11 +118,10 @@ class MissingZeroGrad(Rule):
 
     def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
         """Return the edit that steps the newest loss's optimizer instead, if it is the only one that never steps."""
-        state = self.context.state
         owners = [
             number
-            for number, params in state.params_of.items()
-            if params and not state.step_calls.get(number) and not params & ~newest.added
+            for number, params in self.state.params_of.items()
+            if params and not self.state.step_calls.get(number) and not params & ~newest.added
             if not any(backward.added & params for backward in again)
         ]
         if len(owners) != 1:
@@ -155,9 +152,8 @@ class DoubleStep(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Check for gradients that contain only passes that this optimizer has already applied."""
         optimizer, entries, site = facts.step.optimizer, facts.passes, facts.step.site
-        if not entries or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
+        if not entries or facts.edited or facts.step.moved or self.state.optimizers[optimizer].is_custom_class:
             return
         if facts.since.backwards or facts.since.others:  # EmptyStep reports passes that did not add to these parameters
             return
@@ -184,7 +180,7 @@ class ForeignGradients(Rule):
         if not fresh or facts.edited or any(entry.used_by == optimizer for entry in facts.passes):
             return  # MissingZeroGrad reports passes that this optimizer has used before
         newest = [entry.backward for entry in facts.passes if entry.used_by < 0][-1]
-        alone = self.context.state.lines[optimizer] | {newest.site}
+        alone = self.state.lines[optimizer] | {newest.site}
         foreign = [
             entry.backward
             for entry in facts.passes

@@ -87,7 +87,6 @@ class TorchWarnings(Rule):
     """A rule that records PyTorch's warnings during the watch, and reports those that no other finding covers."""
 
     def _begin(self) -> None:
-        self.log = self.context.log
         self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:

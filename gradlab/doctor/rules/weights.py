@@ -72,20 +72,19 @@ class FrozenMoves(Rule):
 
     def step(self, facts: StepFacts) -> None:
         old = sum(group.params for group in facts.groups if not group.fresh and not group.edited)
-        if moved := facts.step.frozen_moved & old & self.context.state.reached:
+        if moved := facts.step.frozen_moved & old & self.state.reached:
             self._moved[facts.step.optimizer] |= moved
             self.count(facts.step.optimizer)
 
     def end(self, *, normal: bool) -> None:
-        context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _MIN_CALLS:
-                proof = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, proof, of=optimizer)
+                proof = f"changed in {steps} steps of {self.context.name(optimizer)}{self.context.listed(params)}"
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, self.state.last[optimizer].step.site, proof, of=optimizer)
         for site, (params, turned) in self._norms.items():
-            trained = params & (state.reached | context.log.index.weights_ever_written(params))
-            if not trained and self.times[site] >= _MIN_CALLS <= sum(state.steps.values()):
-                proof = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
+            trained = params & (self.state.reached | self.log.index.weights_ever_written(params))
+            if not trained and self.times[site] >= _MIN_CALLS <= sum(self.state.steps.values()):
+                proof = f"{number_of(self.times[site], 'call')} in training mode{self.context.listed(params)}"
                 self.report(self.STATISTICS_MOVE, site, proof, cause_at(turned))
 
 
@@ -103,7 +102,7 @@ class UncopiedState(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        for site, load in self.context.log.models.uncopied.items():
+        for site, load in self.log.models.uncopied.items():
             proof = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
             self.report(self.STATE_DICT_NOT_COPIED, site, proof, partial(_copied, load.dict_site), kind=load.kind)
 
@@ -148,10 +147,8 @@ class TiedWeights(Rule):
             self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
-        """Report lost ties, and modules that were called both by the name of a target network and by another name."""
-        reached = self.context.state.reached
-        for tie in dict.fromkeys(self.context.log.models.ties.values()):
-            if tie.params and all(reached & param for param in tie.params):
+        for tie in dict.fromkeys(self.log.models.ties.values()):
+            if tie.params and all(self.state.reached & param for param in tie.params):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
         for module, (slow, fasts) in self._names.items():
@@ -179,16 +176,14 @@ class DropoutInEvaluation(Rule):
     )
 
     def forward(self, event: Forward) -> None:
-        for start in event.dropouts if event.params & self.context.state.covered else ():
+        for start in event.dropouts if event.params & self.state.covered else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
-            tests = [node for node in nodes if isinstance(node, (ast.If, ast.IfExp))]
-            guarded = {
-                node for argument in tests if "training" in ast.unparse(argument.test) for node in ast.walk(argument)
-            }
+            branches = [node for node in nodes if isinstance(node, (ast.If, ast.IfExp))]
+            guarded = {x for branch in branches if "training" in ast.unparse(branch.test) for x in ast.walk(branch)}
             for node in nodes:
                 if isinstance(node, ast.Call) and node not in guarded and _ignores_mode(node):
                     cause = node_place(file, node)
@@ -200,6 +195,5 @@ class DropoutInEvaluation(Rule):
 def _ignores_mode(call: ast.Call) -> bool:
     """Return whether a call is of F.dropout or a variant, and no argument passes or mentions ``training``."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
-    if "training" in ast.unparse(call):  # such as in a dropout rate that depends on the mode
-        return False
-    return bool(drops) and len(call.args) < 3 and not any(node.arg in (None, "training") for node in call.keywords)
+    mentions = "training" in ast.unparse(call)  # such as in a dropout rate that depends on the mode
+    return bool(drops) and not mentions and len(call.args) < 3 and all(keyword.arg for keyword in call.keywords)
