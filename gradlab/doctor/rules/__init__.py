@@ -25,7 +25,7 @@ KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 
 
 def check_codes(codes: Iterable[str], where: str) -> None:
-    """Raise TypeError if ``codes`` is not a list, ValueError for an unknown code; ``where`` begins the messages."""
+    """Raise TypeError for a str or non-iterable, and ValueError for an unknown code; ``where`` begins the message."""
     if isinstance(codes, str) or not isinstance(codes, Iterable):
         raise TypeError(f"{where} must be a list of codes such as ['missing-zero-grad'], got {codes!r}")
     for code in codes:

@@ -17,7 +17,7 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_STEPS_PER_LONGER = 5  # least number of steps for each step that applies several batches
+_STEPS_PER_LONGER = 5  # minimum number of steps per step that applies several batches
 _MIN_PILED_UP = 8  # batches without a step
 _DIVISION_TOLERANCE = 0.01
 _UNEQUAL_TARGETS_RATIO = 1.25  # largest number of targets, divided by the smallest
@@ -51,14 +51,10 @@ class ZeroGradInMicroBatch(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Check whether passes of this window were cleared in the innermost loop around them."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
-        cleared = [
-            clearing for clearing in facts.since.clearings if any(backward in lost for backward in clearing.lost)
-        ]
-        sites = {clearing.site for clearing in cleared}
+        sites = {clear.site for clear in facts.since.clearings if any(backward in lost for backward in clear.lost)}
         # The step() of a custom optimizer class may restore gradients that it has stored, as DP-SGD does.
-        custom = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
+        custom = optimizer != MANUAL_UPDATE and self.state.optimizers[optimizer].is_custom_class
         site = next(iter(sites), NO_SITE)
         if not lost or len(sites) != 1 or facts.edited or custom or not self._inside(site, facts.fresh):
             self.times[optimizer] = 0
@@ -70,16 +66,16 @@ class ZeroGradInMicroBatch(Rule):
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, proof, edit, of=optimizer)
 
     def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
-        """Return whether a clearing and the passes have the same innermost loop, as far as their lines are known."""
+        """Return whether a clear and the passes have the same innermost loop, as far as their lines are known."""
         if clear == NO_SITE:
             return len(fresh) == 1
-        path = self.context.log.path
+        path = self.log.path
         here, there = loops_around(path(clear))[:1], loops_around(path(fresh[-1].site))[:1]
         return here == there or not (here and there)
 
 
 class WindowDropped(Rule):
-    """The shorter, last window of an epoch gets no step: it is cleared, or added to the next epoch's first window."""
+    """The shorter last window of an epoch gets no step of its own, or the first window of the training is too short."""
 
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
@@ -102,7 +98,7 @@ class WindowDropped(Rule):
         self._odd: dict[int, str] = {}
 
     def step(self, facts: StepFacts) -> None:
-        optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.context.state.sizes[facts.step.optimizer]
+        optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.state.sizes[facts.step.optimizer]
         if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
         if sizes and len(fresh) > sizes[0]:
@@ -110,13 +106,13 @@ class WindowDropped(Rule):
 
     def end(self, *, normal: bool) -> None:
         code = self.LAST_ACCUMULATION_WINDOW_DROPPED
-        for optimizer, sizes in self.context.state.sizes.items():
+        for optimizer, sizes in self.state.sizes.items():
             if not sizes:
                 continue
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
-            alone = len(self.context.state.lines[optimizer]) == 1  # all its passes come from one line
+            alone = len(self.state.lines[optimizer]) == 1  # all its passes come from one line
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
@@ -133,8 +129,8 @@ class WindowDropped(Rule):
                 self._say(self.ENDED_INSIDE, optimizer, fields)
 
     def _say(self, code: Code, optimizer: int, proof: str, **fields: Any) -> None:
-        site = self.context.state.last[optimizer].step.site
-        self.report(code, site, proof, partial(condition_around, self.context.log.path(site)), of=optimizer, **fields)
+        site = self.state.last[optimizer].step.site
+        self.report(code, site, proof, partial(condition_around, self.log.path(site)), of=optimizer, **fields)
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -155,8 +151,8 @@ class StepLeftOut(Rule):
     """A loop that steps after every batch sometimes omits a step, and the next step also applies the omitted batch.
 
     The evidence is that nearly all steps apply one batch and a few in between apply several of the same call path, or
-    that many batches pile up without a step. It is a hint: probably a guard against outliers skips the clearing along
-    with the step, but applying these batches later may be intentional.
+    that many batches pile up without a step. It is a hint: probably a guard against outliers skips ``zero_grad()`` with
+    the step, but applying these batches later may be intentional.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
@@ -168,14 +164,12 @@ class StepLeftOut(Rule):
     def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes that one clearing removed unused
+        self._pile: dict[int, list[Backward]] = {}  # optimizer -> longest list of unused passes that a clear discarded
 
     def step(self, facts: StepFacts) -> None:
-        """Record steps that apply several batches, and batches that were cleared without a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        alike = len({backward.call_path for backward in fresh}) == 1 and not any(
-            backward.skipped_by_scaler or backward.retain for backward in fresh
-        )
+        special = any(backward.skipped_by_scaler or backward.retain for backward in fresh)
+        alike = len({backward.call_path for backward in fresh}) == 1 and not special
         self._others |= set() if alike and not facts.edited else {optimizer}
         if len(fresh) > 1 and len(self._longer[optimizer]) < MOST_SIZES:
             self._longer[optimizer].append(facts)
@@ -184,10 +178,9 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Report optimizers with a few steps of several batches among many of one batch, or with many batches left."""
-        for optimizer, last in self.context.state.last.items():
+        for optimizer, last in self.state.last.items():
             longer = self._longer[optimizer]
-            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # steps in a row: the window has grown
+            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # if consecutive, the window has grown
             if optimizer in self._others or not last.fresh or last.number < _STEPS_PER_LONGER * max(1, len(longer)):
                 continue
             route = last.fresh[0].call_path
@@ -240,10 +233,9 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> windows
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
 
     def step(self, facts: StepFacts) -> None:
-        """Check a window of mean losses with the same call path and parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         later = fresh[1:]  # the means in a loss are not recorded for the first pass after a step
         plain = all(b.mass and not b.has_grads and not b.retain and not b.create for b in later)
@@ -264,7 +256,7 @@ class LossNotDivided(Rule):
             self.report(self.LOSS_NOT_DIVIDED, site, f"{proof}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
-            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise weighted by number of targets
+            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise, losses are weighted by targets
             and max(tokens) > _UNEQUAL_TARGETS_RATIO * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
@@ -272,7 +264,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether nothing divides the means; False also if a mean is multiplied, such as by the batch size."""
+        """Return whether the means are neither divided by about ``count`` nor multiplied, such as by the batch size."""
         scales = [scale for backward in later for scale in backward.scales]
         light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

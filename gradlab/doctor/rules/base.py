@@ -16,7 +16,6 @@ from ..events import (
     Clip,
     Forward,
     Mode,
-    OptimizerMade,
     ScalerStep,
     ScalerUpdate,
     Schedule,
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
 
 
-Lookup = Callable[[], Edit | Cause | None]
-"""A function that returns the location to edit in the learner's source, or None if it does not find one."""
+EditLike = Edit | Cause | None | Callable[[], Edit | Cause | None]
+"""An edit, a Cause if only its location is known, None if neither is, or a function that returns one of these later."""
 
-_MOST_LISTED = 32  # backward passes whose gaps are listed
+_MOST_LISTED = 32  # backward passes; if more have gaps between them, only the first and last numbers are shown
 
 
 class RuleContext:
@@ -47,17 +46,17 @@ class RuleContext:
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.newest: dict[tuple[str, Site], int] = {}
         """Code and site of a finding -> number of backward passes when it was last reported."""
-        self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
-        """Code and site of a finding -> the location to edit, or a function that returns it."""
+        self.edits: dict[tuple[str, Site], EditLike] = {}
+        """Code and site of a finding -> the ``edit`` passed to ``Rule.report``."""
         self.lost_places: list[str] = []
         """Messages of errors in the search for locations to edit, each with the code of its finding."""
         self.state = GradState()
 
     def look_for_edits(self) -> None:
-        """Find the location to edit for each finding, at the end of the watch.
+        """Add the location to edit and the excerpt to each finding, at the end of the watch.
 
-        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error,
-        the error goes to ``lost_places``, and the finding remains without a location.
+        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error, its
+        message is added to ``lost_places``, and the finding gets no location.
         """
         for key, finding in self.findings.items():
             edit = self.edits.get(key)
@@ -66,12 +65,9 @@ class RuleContext:
             except Exception as failure:
                 self.lost_places.append(f"{finding.code}: {type(failure).__name__}: {failure}")
                 edit = None
-            if isinstance(edit, Edit):
-                finding = replace(finding, cause=edit.cause)
-                if edited(edit.cause, edit.line) is not None:
-                    finding = replace(finding, fix=edit.line, fix_is_line=True)
-            elif edit is not None:
-                finding = replace(finding, cause=edit)
+            finding = replace(finding, cause=edit.cause if isinstance(edit, Edit) else edit)
+            if isinstance(edit, Edit) and edited(edit.cause, edit.line) is not None:
+                finding = replace(finding, fix=edit.line, fix_is_line=True)
             self.findings[key] = replace(finding, excerpt=excerpt(finding))
 
     def has_finding(self, code: Code) -> bool:
@@ -79,7 +75,7 @@ class RuleContext:
         return any(name == code.name for name, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return an optimizer's name in the learner's code; without a name, "Adam" or "Adam (the second optimizer)"."""
+        """Return an optimizer's name in the learner's code; if it has none, "Adam" or "Adam (the second optimizer)"."""
         if name := self.log.names.optimizer(optimizer):
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
@@ -92,7 +88,7 @@ class RuleContext:
         return self.log.names.optimizers.get(optimizer, [])
 
     def full_name(self, optimizer: int) -> str:
-        """Return the name and class of an optimizer, "optimizer_D (Adam)"; without a name, the result of ``name()``."""
+        """Return an optimizer's name and class: "optimizer_D (Adam)". Without a name, return ``name(optimizer)``."""
         name = self.log.names.optimizer(optimizer)
         return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
 
@@ -115,7 +111,7 @@ class RuleContext:
         return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return up to ``most`` names, "head.weight, head.bias, ...", else shapes; "" if all parameters are freed."""
+        """Return up to ``most`` names, "head.weight, ...". Without names, return shapes, or "" for freed parameters."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         names = names or [f"one of shape {tuple(param.shape)}" for _, param in self.log.index.alive(params)]
@@ -160,7 +156,6 @@ FACTS: dict[str, type] = {
     "scaler_step": ScalerStep,  # a scaler has taken or skipped a step
     "scaler_update": ScalerUpdate,
     "clip": Clip,  # gradients are clipped
-    "made": OptimizerMade,  # an optimizer was created, or was used for the first time
     "schedule": Schedule,  # a scheduler steps
     "mode": Mode,  # a module was put into training or evaluation mode
     "forward": Forward,  # the learner's code calls a module
@@ -169,7 +164,7 @@ FACTS: dict[str, type] = {
 
 
 class Rule:
-    """The base class of rules: a subclass has methods named in FACTS that receive facts, and codes as attributes."""
+    """The base class of rules: a subclass has codes as attributes, and methods named in FACTS that receive facts."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
@@ -177,12 +172,12 @@ class Rule:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
 
     def __init__(self, context: RuleContext) -> None:
-        self.context = context
+        self.context, self.log, self.state = context, context.log, context.state
         self.times: Counter[Any] = Counter()
         self._begin()
 
     def _begin(self) -> None:
-        """Initialize the attributes of the rule, apart from ``context`` and ``times``."""
+        """Initialize the attributes of a subclass."""
 
     def count(self, what: Any) -> int:
         """Count one more occurrence of ``what``, and return the number of occurrences so far."""
@@ -192,21 +187,11 @@ class Rule:
     def end(self, *, normal: bool) -> None:
         """Judge the whole watch at its end; ``normal`` is False if an exception or a limit ended it early."""
 
-    def report(
-        self,
-        code: Code,
-        site: Site,
-        proof: str,
-        edit: Lookup | Edit | Cause | None = None,
-        *,
-        of: int = -1,
-        **fields: Any,
-    ) -> None:
+    def report(self, code: Code, site: Site, proof: str, edit: EditLike = None, *, of: int = -1, **fields: Any) -> None:
         """Record a finding; it replaces an earlier finding with the same code and site.
 
-        ``edit`` is the location to edit, an Edit if a single line of Python belongs there, a function that returns the
-        location at the end of the watch, or None if it is uncertain. ``of`` is the optimizer named by {optimizer} in
-        the code's message and fix, and ``fields`` are the values of the other fields in them.
+        A function as ``edit`` is called at the end of the watch. ``of`` is the optimizer named by {optimizer} in the
+        code's message and fix; ``fields`` has the values of all other {fields} in them.
         """
         if code.name not in (names := sorted(each.name for each in self.codes)):
             raise ValueError(f"{type(self).__name__}: code must be one of {', '.join(names)}, got {code.name}")
@@ -224,7 +209,7 @@ def how_many(params: int) -> str:
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Return "batch 3", "batches 3 to 6" or "batches 3, 5" for passes; for many with gaps, "batches 1, …, 191"."""
+    """Return the numbers of passes: "batches 3 to 6" or "batches 3, 5"; for many with gaps, "batches 1, …, 191"."""
     numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]

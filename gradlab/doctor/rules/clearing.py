@@ -16,7 +16,10 @@ from .base import Rule, RuleContext, numbered
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
-    """Return the edit that inserts ``zero_grad()`` above a statement, only the location if it has no name, or None."""
+    """Return the edit that inserts ``zero_grad()`` above the statement at ``site``; None if the statement is compound.
+
+    If the optimizer has no name there, return only the location.
+    """
     statement = statement_at(site)
     if statement is None:
         return None
@@ -25,9 +28,9 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
 
 
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
-    """Return the edit that inserts ``zero_grad()`` below a step; None without a name or if ``.grad`` is used later."""
+    """Return the edit that inserts ``zero_grad()`` below a step; None if uncertain or ``.grad`` is used later."""
     statement, scope = statement_at(site), function_around(site)
-    if not isinstance(statement, ast.Expr) or scope is None:
+    if not isinstance(statement, ast.Expr):
         return None
     line = statement.end_lineno or statement.lineno
     below = [node for node in own_nodes(scope) if isinstance(node, ast.Attribute) and node.lineno > line]
@@ -59,24 +62,22 @@ class MissingZeroGrad(Rule):
         self._accumulates: set[int] = set()
 
     def backward(self, backward: Any) -> None:
-        """Record the parameters whose gradients are not zero before the pass: nothing has cleared them unnoticed."""
+        """Record the parameters whose gradients were measured as nonzero, and no longer request their values."""
         self._real |= backward.nonzero
-        self.context.log.index.wanted_values &= ~backward.nonzero
+        self.log.index.wanted_values &= ~backward.nonzero
 
     def maybe_cleared(self, fact: MaybeCleared) -> None:
-        """Request the values of these gradients after each pass: other rules depend on whether they were cleared."""
-        self.context.log.index.wanted_values_after |= fact.params
+        """Request the gradient values of ``fact.params`` after each pass, to tell zeros left by a pass from a clear."""
+        self.log.index.wanted_values_after |= fact.params
 
     def accumulate(self, added: Any) -> None:
-        """Check whether a pass in a closure adds to gradients that an earlier step or pass of the closure has used."""
-        optimizer, state = added.backward.closure_of, self.context.state
+        """Check whether a pass in a closure adds to gradients with which the optimizer has already moved weights."""
+        optimizer = added.backward.closure_of
         if optimizer >= 0:
-            now = state.steps.get(optimizer, 0)
-            used = _used_by(optimizer, added.groups)
-            again = [
-                use for use in used if use[1].step_index < now or (added.backward.moved and use[1].step_index == now)
-            ]
-            self._judge(optimizer, state.last[optimizer].step.site, now, again, [added.backward])
+            now = self.state.steps.get(optimizer, 0)
+            latest = now if added.backward.moved else now - 1
+            again = [use for use in _used_by(optimizer, added.groups) if use[1].step_index <= latest]
+            self._judge(optimizer, self.state.last[optimizer].step.site, now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         optimizer = facts.step.optimizer
@@ -84,10 +85,10 @@ class MissingZeroGrad(Rule):
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
-        """Report passes used again, from the second time on; if their gradients may be zeros, request the values."""
+        """Report passes applied again, from the second time on. Request the values of gradients that may be zeros."""
         params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
-            self.context.log.index.wanted_values |= params
+            self.log.index.wanted_values |= params
             return
         if len({backward.site for backward in fresh}) < len(fresh):
             self._accumulates.add(optimizer)
@@ -99,11 +100,11 @@ class MissingZeroGrad(Rule):
             self.report(code, site, proof, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
 
     def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
-        """Return the edit for a ``zero_grad`` without parentheses, for a wrong optimizer's step or a missing clearing.
+        """Return the edit for ``zero_grad`` without parentheses, a step of the wrong optimizer, or a missing call.
 
-        A missing clearing belongs above the first pass, or below the step if a window repeats passes of one line.
+        A missing call belongs above the first pass, or below the step if a window has several passes of one line.
         """
-        context, its_params = self.context, self.context.state.params_of[optimizer]
+        context, its_params = self.context, self.state.params_of[optimizer]
         names = {part for name in context.all_names(its_params) for part in name.split(".")[:-1]}
         names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
@@ -116,12 +117,11 @@ class MissingZeroGrad(Rule):
         return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
 
     def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
-        """Return the edit that steps the only optimizer that never steps and fits the newest loss; None without one."""
-        state = self.context.state
+        """Return the edit that steps the newest loss's optimizer instead, if it is the only one that never steps."""
         owners = [
             number
-            for number, params in state.params_of.items()
-            if params and not state.step_calls.get(number) and not params & ~newest.added
+            for number, params in self.state.params_of.items()
+            if params and not self.state.step_calls.get(number) and not params & ~newest.added
             if not any(backward.added & params for backward in again)
         ]
         if len(owners) != 1:
@@ -152,11 +152,10 @@ class DoubleStep(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Check for gradients that contain only passes that this optimizer has already applied."""
         optimizer, entries, site = facts.step.optimizer, facts.passes, facts.step.site
-        if not entries or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
+        if not entries or facts.edited or facts.step.moved or self.state.optimizers[optimizer].is_custom_class:
             return
-        if facts.since.backwards or facts.since.others:  # EmptyStep reports why ``others`` added nothing
+        if facts.since.backwards or facts.since.others:  # EmptyStep reports passes that did not add to these parameters
             return
         if all(entry.used_by == optimizer for entry in entries) and (times := self.count(site)) >= 2:
             again = numbered([entry.backward for entry in entries])
@@ -165,7 +164,7 @@ class DoubleStep(Rule):
 
 
 class ForeignGradients(Rule):
-    """A step also applies gradients that the loss of another optimizer has left in its parameters."""
+    """A step also applies gradients that the loss of another optimizer has left in the parameters."""
 
     FOREIGN_GRADIENTS_IN_STEP = Code(
         "foreign-gradients-in-step",
@@ -181,7 +180,7 @@ class ForeignGradients(Rule):
         if not fresh or facts.edited or any(entry.used_by == optimizer for entry in facts.passes):
             return  # MissingZeroGrad reports passes that this optimizer has used before
         newest = [entry.backward for entry in facts.passes if entry.used_by < 0][-1]
-        alone = self.context.state.lines[optimizer] | {newest.site}
+        alone = self.state.lines[optimizer] | {newest.site}
         foreign = [
             entry.backward
             for entry in facts.passes

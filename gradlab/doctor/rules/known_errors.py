@@ -31,7 +31,7 @@ from .stepping import EmptyStep
 TORCH = str(Path(torch.__file__).parent) + os.sep
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
 Where = Edit | Cause | None | Literal[False]
-"""The location to edit, None if it is unknown; False if a row of the table does not explain the error."""
+"""The edit or location from a row of the table, None if it is unknown, False if the row does not explain the error."""
 
 
 def _all_frozen(crash: KnownErrors) -> Where:
@@ -44,7 +44,7 @@ def _all_frozen(crash: KnownErrors) -> Where:
 
 
 def _outside_closure(crash: KnownErrors) -> Where:
-    """Return the line of a forward pass outside the closure that step() was calling, None if uncertain; else False."""
+    """Return the location of a forward pass outside the closure that step() was calling; None if it is not unique."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
@@ -57,17 +57,15 @@ def _outside_closure(crash: KnownErrors) -> Where:
 
 
 def _carried(crash: KnownErrors) -> Where:
-    """Return the result of ``carried_state`` if the pass went back into an earlier update's graph; otherwise False."""
-    log = crash.context.log
-    return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
+    return crash.newest.carried and carried_state(crash.log.path(crash.site), crash.log.files(), crash.values)
 
 
 def _undetached(crash: KnownErrors) -> Where:
-    """Return the edit that detaches a network's output in one of two losses with a step between them; else False.
+    """Return the edit that detaches a network's output in one of two losses with a step between them.
 
     The output is detached in the second loss if the step has changed that network's weights, otherwise in the first.
     """
-    state, (file, line), fixes_by_cause = crash.context.state, crash.site, dict[Cause, str]()
+    state, (file, line), fixes_by_cause = crash.state, crash.site, dict[Cause, str]()
     step, params = state.last_step.site, state.last_step.params
     scope = function_around(crash.site)
     if not 0 < step[1] < line or function_around(step) is not scope or not state.covered & ~params:
@@ -75,20 +73,18 @@ def _undetached(crash: KnownErrors) -> Where:
     for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
         if isinstance(value, Tensor) and value.grad_fn is not None and before and after:
-            moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & params
+            moved = crash.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & params
             fixes_by_cause |= dict.fromkeys(after if moved else before, name)
     cause = single_or_none(fixes_by_cause)
     return cause is not None and reworded(cause, f"{fixes_by_cause[cause]}.detach()")
 
 
 def _by_step(crash: KnownErrors) -> Where:
-    """Return the line of the last step() if the error names the shape of a weight that it changed; otherwise False."""
-    state, message_text = crash.context.state, str(crash.error)
-    shapes = [sorted(param.shape) for _, param in crash.context.log.index.alive(state.last_step.params)]
+    """Return the line of the last step() if the error names the shape of one of its parameters."""
+    step, message_text = crash.state.last_step, str(crash.error)
+    shapes = [sorted(param.shape) for _, param in crash.log.index.alive(step.params)]
     weight = "which is output" not in message_text or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", message_text)
-    if not weight or sorted(_shape(message_text)) not in shapes:
-        return False
-    return cause_at(state.last_step.site)
+    return bool(weight) and sorted(_shape(message_text)) in shapes and cause_at(step.site)
 
 
 def _in_place(crash: KnownErrors) -> Where:
@@ -102,13 +98,13 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _second_scaler_step(crash: KnownErrors) -> Where:
-    crash.site = crash.context.log.scaler_site if "unscale_" in str(crash.error) else crash.site
+    crash.site = crash.log.scaler_site if "unscale_" in str(crash.error) else crash.site
     return missing_update(crash.context, crash.site)
 
 
 def _left_open(crash: KnownErrors) -> Where:
-    """Return the edit for a missing update() if unscaled gradients were cleared without a step(); otherwise False."""
-    entries = [entry for group in crash.context.state.groups(crash.newest.added) for entry in group.fresh]
+    """Return the edit for a missing update() if unscaled gradients were cleared without a step()."""
+    entries = [entry for group in crash.state.groups(crash.newest.added) for entry in group.fresh]
     is_scaled = entries and not any(entry.unscaled for entry in entries)
     return missing_update(crash.context, crash.site) if is_scaled else False
 
@@ -119,19 +115,14 @@ def _unscaled_loss(crash: KnownErrors) -> Where:
 
 
 def _cleared(crash: KnownErrors) -> Where:
-    clearings = [
-        clearing.site
-        for since in crash.context.state.since.values()
-        for clearing in since.clearings
-        if clearing.site[1]
-    ]
-    crash.site = clearings[-1] if clearings else crash.site
-    return bool(clearings) and Cause(*crash.site)
+    sites = [clear.site for since in crash.state.since.values() for clear in since.clearings if clear.site[1]]
+    crash.site = sites[-1] if sites else crash.site
+    return bool(sites) and Cause(*crash.site)
 
 
 def _grad_is_none(crash: KnownErrors) -> Where:
     of_none = isinstance(crash.error, (AttributeError, TypeError)) and ".grad" in source_line(crash.site)
-    return of_none and Cause(*(crash.context.state.last_clear if crash.context.state.last_clear[1] else crash.site))
+    return of_none and Cause(*(crash.state.last_clear if crash.state.last_clear[1] else crash.site))
 
 
 RAISED = Code(
@@ -246,11 +237,7 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
     (_TWICE, _GRAPH_OUTSIDE, _outside_closure),
     (_TWICE, _CARRIED_STATE, _carried),
     (_TWICE, _UNDETACHED, _undetached),
-    (
-        _TWICE,
-        _BACKWARD_TWICE,
-        lambda crash: Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None,
-    ),
+    (_TWICE, _BACKWARD_TWICE, lambda crash: Cause(*crash.site) if len(crash.log.path(crash.site)) == 1 else None),
     (_CHANGED, _CARRIED_STATE, _carried),
     (_CHANGED, _MODIFIED_BY_STEP, _by_step),
     (_CHANGED, _MODIFIED_IN_PLACE, _in_place),
@@ -285,7 +272,7 @@ class KnownErrors(Rule):
         """Report an exception that PyTorch raised, or whose cause is in the table; ignore any other exception."""
         if not isinstance(error, Exception):
             return
-        log, message_text, self.error = self.context.log, str(error), error
+        log, message_text, self.error = self.log, str(error), error
         self.trace = [*walk_tb(error.__traceback__)]
         users = [entry for entry in self.trace if is_users(entry[0])]
         frame, line = users[-1] if users else (None, 0)

@@ -62,10 +62,10 @@ class LossFlaws(Rule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    # Detected from the traced calls: the term is computed from the model, but its graph does not reach it because of
-    # ``.item()``, ``.detach()``, ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True``. An
-    # added constant changes no gradient, so it is rarely intentional. Factors, targets and ``a + (b - a).detach()`` are
-    # not reported. Python numbers are followed only within the function that adds them.
+    # Detected from the traced calls: a term is computed from the model, but ``.item()``, ``.detach()``,
+    # ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True`` cuts its graph off from the
+    # parameters. An added constant changes no gradient, so it is rarely intentional. Factors, targets and
+    # ``a + (b - a).detach()`` are not reported. Python numbers are followed only within the function that adds them.
     LOSS_TERM_DETACHED = Code(
         "loss-term-detached",
         "01_autograd",
@@ -129,17 +129,14 @@ class LossFlaws(Rule):
             self._judge_term(looks)
 
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
-        """Report a term computed from weights that its passes' steps moved, if its graph reached none of these weights.
+        """Report a term that was computed from stepped weights, if its graph contained none of these weights.
 
         Also report the result of a loss function if it was computed from no weight that an optimizer holds.
         """
-        useless = []
+        covered, training, useless = self.state.covered, self.state.training, []
         for backward, term in looks:
             stepped = backward.stepped_params
-            covered = self.context.state.covered
-            strange = (
-                term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
-            )
+            strange = term.by_loss_function and not term.made_of & covered and not term.reach & training
             cut_off = term.made_of & stepped and not term.reach & ~covered
             by_choice = term.reach and any(cut.no_grad for cut in term.cuts)
             if stepped and not term.reach & stepped and ((cut_off and not by_choice) or strange):
@@ -179,9 +176,9 @@ _FIXES = {
 class NanLoss(Rule):
     """The loss is NaN or infinite, a step applies its gradients, and the loss does not become finite again.
 
-    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). The operation is
-    found on the CPU, from the tensors saved in the first such graph, and its line is found in the next pass. If the
-    loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
+    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). For a loss on the
+    CPU, the operation is found from the tensors saved in the graph of the first such loss, and its line in the next
+    traced pass. If the loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
     """
 
     NAN_LOSS = Code(
@@ -218,7 +215,7 @@ class NanLoss(Rule):
         self._flaws: dict[int, LossFlaw] = {}
         self._stepped: dict[int, tuple[int, int]] = {}  # number of a pass -> index and parameters of its step
         self._spoilt: set[int] = set()  # call paths whose weights were not finite in a later pass
-        self._proven: dict[int, Backward] = {}
+        self._proven: set[int] = set()  # call paths whose loss is not finite any more
 
     def backward(self, backward: Backward) -> None:
         loss, path = backward.loss, backward.call_path
@@ -240,7 +237,7 @@ class NanLoss(Rule):
             return
         never_applied = backward.scaled and math.isnan(loss) and row >= _MIN_SCALED_NANS
         if never_applied or (first.number in self._stepped and self._stays(path, first)):
-            self._proven[path] = first
+            self._proven.add(path)
 
     def step(self, facts: StepFacts) -> None:
         for first in self._first.values() if not facts.edited else ():
@@ -259,21 +256,19 @@ class NanLoss(Rule):
 
     def _weights_lost(self, first: Backward) -> bool:
         _, params = self._stepped.get(first.number, (0, 0))
-        floats = (p.detach() for _, p in self.context.log.index.alive(params) if p.is_floating_point())
+        floats = (p.detach() for _, p in self.log.index.alive(params) if p.is_floating_point())
         return any(not p.isfinite().all() for p in floats)
 
     def _say(self, path: int, first: Backward) -> None:
-        flaw, before = (
-            self._flaws.get(path, LossFlaw("")),
-            [short(loss) for loss in self.context.state.losses[path]][-3:],
-        )
+        flaw, losses = self._flaws.get(path, LossFlaw("")), self.state.losses[path]
+        before = [short(loss) for loss in losses][-3:]
         update, _ = self._stepped.get(first.number, (0, 0))
         proof = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         proof += f"; the losses before it were {', '.join(before)}" if before else ""
         proof += f"; update {update} applied its gradients" if update else ""
         weights = self.SLOPE if flaw.proof else self.WEIGHTS
         codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
-        grew = flaw.kind != "nan-data" and _grew(self.context.state.losses[path])
+        grew = flaw.kind != "nan-data" and _grew(losses)
         code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
         how = next(text for part, text in _FIXES.items() if part in flaw.proof)
         number = "NaN" if math.isnan(first.loss) else "infinite"
@@ -285,7 +280,7 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_GRAPH_COUNTS = 5  # rising counts of live graphs in a row before a report: a cache of the newest graphs stops growing
+_GRAPH_COUNTS = 5  # counts of live graphs that must rise in a row, since a cache of the newest graphs stops growing
 _MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
@@ -313,7 +308,6 @@ class CarriedGraph(Rule):
         message="`{name}` carries its graph from batch to batch: memory grows until it starts anew.",
         fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
     )
-
     KEPT_BY_HOOK = GRAPH_RETAINED_MEMORY_LEAK.with_(
         message="A forward hook keeps outputs with their graphs in `{name}`: memory grows with every batch.",
         fix="Store output.detach(), and remove the hook with handle.remove() when it has done its work.",
@@ -321,7 +315,7 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # how many outputs a hook kept, at successive checks
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # number of outputs that a hook kept, at each check
         self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:

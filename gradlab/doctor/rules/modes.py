@@ -20,7 +20,6 @@ _MIN_UPDATES = 3  # updates, or graphs that were freed unused
 _NORM = "Norm"  # in the class names BatchNorm1d, SyncBatchNorm, InstanceNorm2d, ...
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 _COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # an argument other than True, such as a condition
-_MAX_SITES = 64
 
 
 class EvalLeftOn(Rule):
@@ -38,7 +37,7 @@ class EvalLeftOn(Rule):
     )
 
     def _begin(self) -> None:
-        self._trained: set[int] = set()  # modules that were trained in training mode before
+        self._trained: set[int] = set()  # modules that have been updated in training mode
         self._eval: dict[int, Site] = {}  # module -> line that put it into evaluation mode
         self._evaluated: set[int] = set()  # modules called without gradients since their eval()
         self._calls: deque[Forward] = deque(maxlen=16)
@@ -59,7 +58,7 @@ class EvalLeftOn(Rule):
             self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
-        """Count the updates in a row that were computed in evaluation mode, and report them from the third on."""
+        """Count consecutive updates computed in evaluation mode, and report them from the third on."""
         calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
         if not calls or not facts.fresh:
@@ -90,16 +89,15 @@ class EvalLeftOn(Rule):
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
         """Return the edit for a ``model.train`` without parentheses, or for a missing ``model.train()``."""
-        log = self.context.log
-        if names and (named := without_brackets(log.files(), "train", names)):
+        if names and (named := without_brackets(self.log.files(), "train", names)):
             return named
-        cause = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
+        cause = train_place(self.log.path(where), self.log.path(call)) if where[1] and call[1] else None
         name = name_in((cause.file, cause.line), names) if cause is not None else ""
         return Edit(cause, f"{name}.train()") if cause is not None and name else cause
 
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
-    """Return the names that a called model, and no other model, has in the learner's functions."""
+    """Return the names of a called model in the learner's functions, without names that several models have."""
     inner, first = context.log.models.first_param(module)
     names, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
     its_names = [name for name in context.all_names(first) if names.count(name) == 1 and name.endswith(last)]
@@ -109,9 +107,9 @@ def _model_names(context: RuleContext, module: int) -> set[str]:
 class Validation(Rule):
     """The model is validated in training mode, or in evaluation mode with gradients enabled.
 
-    The second is a hint, since unused graphs cost memory and time but no accuracy. It is reported for calls in a
-    function or loop that never trains, if several of their graphs were freed before any backward pass. Graphs that a
-    backward pass or ``autograd.grad`` may use (attacks, saliency, a frozen network in a loss) do not count.
+    Enabled gradients are a hint, since unused graphs cost memory and time but no accuracy. They are reported for calls
+    in a function or loop that never trains, if several graphs of these calls were freed before any backward pass.
+    Graphs for a backward pass or ``autograd.grad`` (attacks, saliency, a frozen network in a loss) do not count.
     """
 
     VALIDATION_IN_TRAIN_MODE = Code(
@@ -132,7 +130,6 @@ class Validation(Rule):
     def _begin(self) -> None:
         self._row: list[Forward] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
-        self._training: set[Site] = set()  # lines that take steps, or call models in training mode
         self._phases = 0
         self._updates = 0  # number of updates since the last row of calls
         self._resumed: set[int] = set()  # modules whose train() was called after a step
@@ -157,7 +154,6 @@ class Validation(Rule):
         self._eval_just_now = self._eval_just_now and event.training
         if event.grad:
             self._end_of_row()
-            self._note(event.site if event.training else NO_SITE)
         elif event.train_kind and event.training and not event.again and event.params & self._stepped:
             self._row_train = self._row_train if self._row else self._train
             self._row = [*self._row[-63:], event]
@@ -169,20 +165,15 @@ class Validation(Rule):
     def step(self, facts: StepFacts) -> None:
         self._stepped |= facts.step.params
         self._updates += 1
-        self._note(facts.step.site)
-
-    def _note(self, site: Site) -> None:
-        if len(self._training) < _MAX_SITES:
-            self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
-        """End the last row of calls, and report the lines whose graphs were never used."""
+        """End the last row of calls, and report calls in evaluation mode whose graphs no backward pass used."""
         self._end_of_row()
-        graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
+        graphs, training = self.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
             first = next(((site, edit) for site, edit in places if edit is not None), None)
-            if first is not None and wasted >= _MIN_UPDATES:  # None: training runs these functions as well
+            if first is not None and wasted >= _MIN_UPDATES:  # otherwise training runs these functions as well
                 proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 
@@ -209,7 +200,7 @@ class Validation(Rule):
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
         """Return the edit for ``model.eval`` without parentheses, a train() that undoes eval(), or a missing eval()."""
-        if names and (named := without_brackets(self.context.log.files(), "eval", names)):
+        if names and (named := without_brackets(self.log.files(), "eval", names)):
             return named
         if undone[1]:
             line = source_line(undone).strip()
@@ -218,6 +209,4 @@ class Validation(Rule):
         return Edit(cause, f"{name}.eval()") if name and call.module in self._resumed else cause
 
     def _training_lines(self) -> set[Site]:
-        return {
-            line for site in self._training | self.context.state.training_sites for line in self.context.log.path(site)
-        }
+        return {line for site in self.state.training_sites for line in self.log.path(site)}

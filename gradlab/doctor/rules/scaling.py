@@ -24,8 +24,8 @@ _MIN_CALLS = 3  # calls from a line
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
 
-    It adds parentheses to ``scaler.update``, or inserts a call above the ``continue`` that skips update() or below the
-    last step, or marks the condition around update(). Returns None if there is no such location.
+    It adds parentheses to ``scaler.update``, or inserts a call below the last step, or above the only ``continue`` or
+    ``return`` that skips update(). Otherwise return the location of the condition around update(), or None.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -84,7 +84,6 @@ class Scaling(Rule):
         self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
     def step(self, facts: StepFacts) -> None:
-        """Check for scaled gradients in a plain step, and for gradients of an unscaled loss in a scaler's step."""
         fresh, site = [entry for entry in facts.passes if entry.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
@@ -99,7 +98,7 @@ class Scaling(Rule):
             self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
-        """Return the edit that changes a step to ``scaler.step(optimizer)``; only the line if no update() follows."""
+        """Return the edit that steps through the scaler. If no update() follows, return only the step's line."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
         updated = any(node.lineno > step[1] for node in updates)
@@ -107,7 +106,7 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
     def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
-        """Return the edit that scales the loss with the scaler of the step; only the line if it has no name."""
+        """Return the edit that scales the loss. If the step's scaler has no name there, return only the line."""
         scaler = receiver(step, "step", backward)
         return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
@@ -116,7 +115,7 @@ class SkippedStep(Rule):
     """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients, which were not cleared.
 
     Whatever is added, inf and NaN remain, so every later step is skipped until the gradients are cleared. It is only a
-    warning, since the reason for keeping them is unknown; it is not reported if gradients are never cleared at all.
+    warning, since the gradients may be kept for a reason. It is not reported if gradients are never cleared at all.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
@@ -129,8 +128,8 @@ class SkippedStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, and line of the last
-        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the added and the skipped pass
+        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, line of the last one
+        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the new pass and the skipped pass
 
     def scaler_step(self, event: Any) -> None:
         self.count(event.optimizer)
@@ -138,18 +137,14 @@ class SkippedStep(Rule):
             self._skipped[event.optimizer] = self._skipped.get(event.optimizer, (0,))[0] + 1, event.site
 
     def accumulate(self, added: Any) -> None:
-        """Check whether this pass adds to gradients of a step that a scaler skipped."""
         for optimizer in self._skipped:
-            params = self.context.state.params_of[optimizer]
+            params = self.state.params_of[optimizer]
             groups = [group for group in added.groups if group.params & params and not group.edited]
-            numbers = [
-                entry.backward.number for group in groups for entry in group.fresh if entry.backward.skipped_by_scaler
-            ]
-            if numbers:
+            passes = [entry.backward for group in groups for entry in group.fresh]
+            if numbers := [backward.number for backward in passes if backward.skipped_by_scaler]:
                 self._left.setdefault(optimizer, (added.backward.number, numbers[-1]))
 
     def end(self, *, normal: bool) -> None:
-        """Report additions to gradients of skipped steps, unless gradients are never cleared at all."""
         never = self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD)
         for optimizer, (number, left) in () if never else self._left.items():
             skipped, site = self._skipped[optimizer]
@@ -163,7 +158,8 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
     Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls (in the last case, all) have the flaw.
+    one that steps next. A line is reported if at least half of its calls have the flaw. For the wrong optimizer, all of
+    the line's calls must have it.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -217,9 +213,8 @@ class Clipping(Rule):
         self.count(event.site)
         self.times[event.site, "empty"] += event.empty
         self._close(event.site)
-        state = self.context.state
-        covered = state.covered or -1  # parameters outside optimizers may never be cleared
-        if event.params & state.covered:
+        covered = self.state.covered or -1  # parameters outside optimizers may never be cleared
+        if event.params & self.state.covered:
             passes = {entry.backward.number for group in event.groups for entry in group.fresh}
             self._open[event.site] = event, passes, -1
         self._covered |= event.params
@@ -228,20 +223,19 @@ class Clipping(Rule):
         fresh = [entry for entry in entries if entry.used_by < 0]
         in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
         if not groups or in_closure or any(group.edited for group in groups):
-            return  # a closure's passes already count as used, but a clip in it still precedes the update
+            return  # a closure's passes already count as used, but a clip in the closure still precedes the update
         if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
-        elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
-            return  # another rule reports the clearing that left nothing to clip
+        elif any(cleared.lost for since in self.state.since.values() for cleared in since.clearings):
+            return  # another rule reports the clear that left nothing to clip
         elif not fresh:
-            stepped = entries and not state.called_since_step
+            stepped = entries and not self.state.called_since_step
             code = self.CLIP_AFTER_STEP if stepped else self.CLIP_BEFORE_BACKWARD
             self._say(code, event, 2, numbered([entry.backward for entry in entries]) if entries else "no gradient")
         else:
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
     def accumulate(self, added: Any) -> None:
-        """Check for another micro-batch after a clip, without a step in between."""
         self._covered &= ~added.params
         for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
@@ -274,12 +268,11 @@ class Clipping(Rule):
             self._wrong[site] = clip, missed
 
     def end(self, *, normal: bool) -> None:
-        """Report lines that clip no parameters, or only those of an optimizer that does not step next."""
         for site in [*self._open]:
             self._close(site)
         for site in [key[0] for key in self.times if key[1] == "empty"]:
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
-            if empty >= _MIN_CALLS and 2 * empty > calls and (cause := used_up_iterator(self.context.log.path(site))):
+            if empty >= _MIN_CALLS and 2 * empty > calls and (cause := used_up_iterator(self.log.path(site))):
                 proof = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
                 self.report(self.NOTHING_TO_CLIP, site, proof, reworded(cause, f"list({text_of(cause)})"))
             elif missed == calls >= _MIN_CALLS:
@@ -292,13 +285,12 @@ class Clipping(Rule):
         times, calls = self.count((code, event.site)), self.times[event.site]
         if times >= least and 2 * times >= calls:
             edit = partial(self._unscale, event) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
-            self.report(
-                code, event.site, f"{times} of {number_of(calls, 'call')} did so, the last one with {proof}", edit
-            )
+            proof = f"{times} of {number_of(calls, 'call')} did so, the last one with {proof}"
+            self.report(code, event.site, proof, edit)
 
     def _unscale(self, event: Clip) -> Edit | Cause:
-        """Return the edit that inserts ``scaler.unscale_(optimizer)`` above a clip; if uncertain, only the line."""
-        params_of, site = self.context.state.params_of, event.site
+        """Return the edit that calls ``scaler.unscale_()`` above a clip. If it is uncertain, return only the line."""
+        params_of, site = self.state.params_of, event.site
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
         scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""
         call = call_at(steps[0], "step") if scaler and loop_around(steps[0]) is loop_around(site) else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
+from math import isnan
 
 from ...formatting import number_of
 from ..events import Schedule, SchedulePlan, Site
 from ..finding import Cause, Code, Severity
-from ..source.syntax import calls_of, cause_at, nodes_at, source_line
+from ..source.syntax import arguments, calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
 _MAX_SCHEDULERS = 256  # schedulers: a loop may create one per task
@@ -40,7 +40,7 @@ class _Pace:
         self.cuts = 0  # reductions of the learning rate
         self.passes = 0  # number of the newest backward pass at the scheduler's last step
         self.fast: Site | None = None
-        self.peak = self.rate = self.used = event.before  # learning rates: highest, newest, last update's
+        self.peak = self.rate = self.used = event.before  # learning rates: the highest, the newest, the last update's
         self.low = 0  # updates with at most a hundredth of the highest learning rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
@@ -115,8 +115,7 @@ class Scheduling(Rule):
         self._paces: dict[SchedulePlan, _Pace] = {}
 
     def schedule(self, event: Schedule) -> None:
-        state = self.context.state
-        calls = state.step_calls.get(event.optimizer, 0)
+        calls = self.state.step_calls.get(event.optimizer, 0)
         if event.plan not in self._paces and len(self._paces) >= _MAX_SCHEDULERS:
             return
         pace = self._paces.setdefault(event.plan, _Pace(event, calls))
@@ -125,12 +124,12 @@ class Scheduling(Rule):
         if calls == 0:
             pace.before_updates += 1
             return
-        # idle: no pass, or micro-batches of this optimizer, since its step; passes of other losses (a GAN) do not count
-        since = state.since.get(event.optimizer)
-        idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
+        # The optimizer is idle without new passes or between micro-batches; other losses, as in a GAN, do not count.
+        since = self.state.since.get(event.optimizer)
+        idle = pace.passes == self.state.newest or (since is not None and bool(since.backwards))
         extra = pace.count > 0 and calls == pace.now and idle
         pace.extra += extra
-        pace.step(event, calls, state.newest)
+        pace.step(event, calls, self.state.newest)
         if pace.extra >= 4 and 2 * pace.extra > calls - pace.start > 0:
             pace.fast = pace.fast or event.site
         if pace.fast and extra:
@@ -142,28 +141,26 @@ class Scheduling(Rule):
         for pace in self._paces.values():
             if pace.count < _STEPS_TO_JUDGE_START:
                 self._early(pace)
-            pace.updates_until(self.context.state.step_calls.get(pace.optimizer, 0))
+            pace.updates_until(self.state.step_calls.get(pace.optimizer, 0))
             self._of_another(pace)
             self._wrong_way(pace)
             if pace.fast:
                 self._fast(pace, pace.fast)
-            elif (
-                pace.updates >= _MIN_UPDATES and pace.count >= 2 and _edit(pace.last.site) and not math.isnan(pace.rate)
-            ):
+            elif pace.updates >= _MIN_UPDATES and pace.count > 1 and _edit(pace.last.site) and not isnan(pace.rate):
                 if pace.plan.nested and 0.75 <= pace.each <= 1.34:
                     self._every_batch(pace)
                 elif pace.each >= 3:
                     self._every_epoch(pace)
 
     def _fast(self, pace: _Pace, site: Site) -> None:
-        calls = self.context.state.step_calls[pace.optimizer]
+        calls = self.state.step_calls[pace.optimizer]
         proof = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
         self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, proof, _edit(site))
 
     def _of_another(self, pace: _Pace) -> None:
         """Report a scheduler whose optimizer never steps while another optimizer steps the same parameters."""
         if not pace.count and pace.other_stepped == pace.before_updates >= _MIN_STEPS:
-            other, state, idle = pace.last.other, self.context.state, pace.optimizer
+            other, state, idle = pace.last.other, self.state, pace.optimizer
             proof = f"{pace.before_updates} steps of the scheduler; 0 of its own {state.optimizers[idle].kind}, "
             proof += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
             cause, name = cause_at(pace.plan.created_at), self.context.variable(other)
@@ -220,12 +217,12 @@ class Scheduling(Rule):
 
 
 def _edit(site: Site) -> Cause | None:
-    """Return the line of a scheduler's step; None if the line calls a library's trainer instead."""
+    """Return the location of a scheduler's step; None if its line calls a library's trainer instead."""
     return Cause(*site) if ".step(" in source_line(site) else None
 
 
 def _argument(site: Site) -> str:
-    """Return the source of the first argument of the ``step()`` call at a line; "" if there is none."""
+    """Return the source of the first argument of the only ``step()`` call at a line; "" if there is none."""
     calls = [call for call, _ in calls_of(nodes_at(site), "step")]
-    arguments = [*calls[0].args, *(node.value for node in calls[0].keywords)] if len(calls) == 1 else []
-    return ast.unparse(arguments[0]) if arguments else ""
+    values = arguments(calls[0]) if len(calls) == 1 else []
+    return ast.unparse(values[0]) if values else ""

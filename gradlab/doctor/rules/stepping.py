@@ -23,14 +23,14 @@ from ..source.cuts import cut_place
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts
-from .base import Lookup, Rule, how_many, numbered
+from .base import EditLike, Rule, how_many, numbered
 
 _MIN_STEPS = 4  # steps of an optimizer
-_REGULAR_CLEARINGS = 5  # clearings at equal intervals, such as by code that logs gradients and clears them
+_REGULAR_CLEARINGS = 5  # clears at equal intervals, for example by code that logs gradients and clears them
 
 
 class EmptyStep(Rule):
-    """A step finds no gradients: they were cleared, or the parameters are frozen, stale or never reached."""
+    """A step finds no new gradients: they were cleared or not computed, or parameters are frozen, stale or cut off."""
 
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
@@ -81,7 +81,7 @@ class EmptyStep(Rule):
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(entry.used_by != step.optimizer for entry in facts.passes):
             return
-        empty = not facts.passes  # otherwise this optimizer has applied all passes before
+        empty = not facts.passes  # if not, the optimizer has already applied all these passes
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
             return  # gradients were written without a version change, such as through .data
         if empty and since.clearings:
@@ -95,38 +95,34 @@ class EmptyStep(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Report optimizers whose steps never had a gradient, unless the reason was already reported."""
-        state = self.context.state
-        for optimizer, steps in state.steps.items():
-            explained = optimizer in state.fed or optimizer in self._explained
-            if steps >= _MIN_STEPS and not explained and not state.optimizers[optimizer].is_custom_class:
-                reached = state.reached & ~state.params_of[optimizer]
+        for optimizer, steps in self.state.steps.items():
+            explained = optimizer in self.state.fed or optimizer in self._explained
+            if steps >= _MIN_STEPS and not explained and not self.state.optimizers[optimizer].is_custom_class:
+                reached = self.state.reached & ~self.state.params_of[optimizer]
                 proof = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 proof += f"; backward() reached {how_many(reached)} of others" if reached else ""
-                proof += self.context.listed(state.params_of[optimizer])
-                self.report(self.NEVER_ANY, state.last[optimizer].step.site, proof)
+                proof += self.context.listed(self.state.params_of[optimizer])
+                self.report(self.NEVER_ANY, self.state.last[optimizer].step.site, proof)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
-        """Count an empty step of the kind ``code``; return the count if it is frequent enough to report, else 0."""
+        """Count an empty step of the kind ``code``, and return the count; return 0 while such steps are too rare."""
         times = self.count((code, facts.step.optimizer))
         return times if times >= 2 and 2 * times >= facts.number else 0
 
-    def _explain(self, code: Code, optimizer: int, site: Site, proof: str, edit: Lookup | Edit | Cause | None) -> None:
+    def _explain(self, code: Code, optimizer: int, site: Site, proof: str, edit: EditLike) -> None:
         self._explained.add(optimizer)
         self.report(code, site, proof, edit, of=optimizer)
 
     def _wiped(self, facts: StepFacts) -> None:
-        clear = facts.since.clearings[-1]
-        wiped = self._wiped_steps[facts.step.optimizer]
+        optimizer, clear = facts.step.optimizer, facts.since.clearings[-1]
+        wiped = self._wiped_steps[optimizer]
         wiped.append(facts.number)
         regular = len(wiped) == _REGULAR_CLEARINGS and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # otherwise the loop may clear only non-finite gradients
-            times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
             proof = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
-            proof += f"; {times} updates found no gradient"
-            self._explain(
-                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, facts.step.optimizer, site, proof, cause_at(clear.site)
-            )
+            proof += f"; {self.times['wiped', optimizer]} updates found no gradient"
+            self._explain(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, optimizer, site, proof, cause_at(clear.site))
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
@@ -138,8 +134,8 @@ class EmptyStep(Rule):
 
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
-        if self.context.state.optimizers[optimizer].is_custom_class:
-            return  # it may need no gradients, for weight averaging or gradient-free search
+        if self.state.optimizers[optimizer].is_custom_class:
+            return  # a custom class may need no gradients, for weight averaging or gradient-free search
         if times := self._repeats("without", facts):
             proof = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
             missing = partial(self._missing, site, scaled=facts.step.scaler)
@@ -149,7 +145,7 @@ class EmptyStep(Rule):
         """Return the edit for a ``backward`` without parentheses, or for a missing ``loss.backward()`` above a step."""
         if named := without_brackets([step[0]], "backward"):
             return named
-        if mentions_call(step, "backward") or self.context.log.passes.grad_calls:
+        if mentions_call(step, "backward") or self.log.passes.grad_calls:
             return None  # backward() is not reached, or belongs to another loss
         loss = loss_above(step)
         return beside(step, "above", f"{loss}.backward()") if loss and not scaled else Cause(*step, insert="above")
@@ -160,25 +156,17 @@ class EmptyStep(Rule):
             return
         if not (times := self._repeats("unreached", facts)):
             return
-        log, optimizer = self.context.log, facts.step.optimizer
-        called, params = facts.since.called, facts.step.params
+        optimizer, called, params = facts.step.optimizer, facts.since.called, facts.step.params
         stale = params & ~called if called & facts.since.elsewhere else 0
-        newest = self.context.state.newest_site
-        newest = newest if newest != NO_SITE else facts.step.site
+        newest = self.state.newest_site if self.state.newest_site != NO_SITE else facts.step.site
         if not stale and not called & params:
             return  # its model was not called: this optimizer is pausing
         if not stale:
             proof = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
-            cuts = self.context.state.cuts
-            self._explain(
-                self.GRAPH_BROKEN,
-                optimizer,
-                newest,
-                proof,
-                lambda: cut_place(cut for cut in cuts if cut.lost & params or cut.name in TAKES_NUMBERS),
-            )
+            cuts = [cut for cut in self.state.cuts if cut.lost & params or cut.name in TAKES_NUMBERS]
+            self._explain(self.GRAPH_BROKEN, optimizer, newest, proof, partial(cut_place, cuts))
         elif updates_by_hand(newest) == newest:  # otherwise a line of the learner updates weights
-            late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
+            late = self.log.models.registered_after(called & facts.since.elsewhere, optimizer)
             proof = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
             site = self.context.made_at(optimizer, facts.step.site)
             edit = partial(remade_below, site, late) if late else None
@@ -202,23 +190,21 @@ class NeverSteps(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        state, index = self.context.state, self.context.log.index
+        state, index = self.state, self.log.index
         if state.newest < 4:
             return
         stepped = union_bits(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
             passes = [backward for backward in state.first_passes if backward.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
-                unused = [
-                    backward for backward in passes if not backward.stepped_params
-                ] or passes  # if possible, passes that no other optimizer has used
+                unused = [backward for backward in passes if not backward.stepped_params] or passes
                 site, edit = self._edit(optimizer, [backward.site for backward in unused], scaled=unused[-1].scaled)
                 proof = f"{state.newest} backward passes, 0 steps of {self.context.name(optimizer)}"
                 self.report(self.NEVER_STEPS, site, proof, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
-        """Return the site and edit of a step that is not called, never reached, of the wrong optimizer, or missing."""
-        log, site, names_of = self.context.log, backwards[-1], self.context.log.names.optimizers
+        """Return the line to report, and the edit for a step that is not called, never reached, wrong or missing."""
+        log, site, names_of = self.log, backwards[-1], self.log.names.optimizers
         files, name, names = log.files(), self.context.variable(optimizer), names_of.get(optimizer, [])
         if not names:
             return site, None

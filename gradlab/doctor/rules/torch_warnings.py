@@ -26,7 +26,7 @@ _FROM_CPP = " (Triggered internally at "
 _NOT_ABOUT_TRAINING = re.compile(
     # the hardware and its libraries
     "CUDA|GPU|[Dd]river|is not available|worker|pin_memory|NNPACK|MKL|XLA|contiguous chunk|"
-    # planned changes of PyTorch, and its speed
+    # planned API changes and performance
     "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
     # intentional code, or a matter of style
     "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|"
@@ -87,11 +87,10 @@ class TorchWarnings(Rule):
     """A rule that records PyTorch's warnings during the watch, and reports those that no other finding covers."""
 
     def _begin(self) -> None:
-        self.log = self.context.log
         self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:
-        """Return a ``warnings.showwarning`` that also records warnings, and shows gradlab's at the learner's lines."""
+        """Return a ``warnings.showwarning`` that also records warnings and moves gradlab's to the learner's line."""
 
         def showwarning(message: Any, category: Any, filename: str, lineno: int, *rest: Any, **named: Any) -> None:
             if self.log.is_watched_thread():
@@ -104,7 +103,7 @@ class TorchWarnings(Rule):
 
     @never_raises
     def _hear(self, frame: FrameType, text: str, category: type[Warning]) -> Site | None:
-        """Record a PyTorch warning about training; return the learner's line that caused it, None if a library did."""
+        """Record a warning if it is PyTorch's and about training; return the learner's line that caused it, or None."""
         stack = [inner for inner in frames(frame) if Path(inner.f_code.co_filename).name not in _PYTHONS]
         caller = next((frame for frame in stack if code_owner(frame.f_code.co_filename) is not Owner.OURS), None)
         if caller is None or not is_users(caller):

@@ -1,4 +1,4 @@
-"""Rules for frozen weights that change, uncopied state_dicts, ties of weights, and dropout in evaluation mode."""
+"""Rules for frozen weights that change, uncopied state_dicts, tied weights, and dropout in evaluation mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .stepping import EmptyStep
 _MIN_CALLS = 3  # steps, or calls of a model
 _MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
-_SOURCE_NAME = re.compile(r"source|src")  # next to such a name, "target" is a domain or a language
+_SOURCE_NAME = re.compile(r"source|src")  # if another name matches, "target" means a domain or a language
 
 
 class FrozenMoves(Rule):
@@ -72,20 +72,19 @@ class FrozenMoves(Rule):
 
     def step(self, facts: StepFacts) -> None:
         old = sum(group.params for group in facts.groups if not group.fresh and not group.edited)
-        if moved := facts.step.frozen_moved & old & self.context.state.reached:
+        if moved := facts.step.frozen_moved & old & self.state.reached:
             self._moved[facts.step.optimizer] |= moved
             self.count(facts.step.optimizer)
 
     def end(self, *, normal: bool) -> None:
-        context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _MIN_CALLS:
-                proof = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, proof, of=optimizer)
+                proof = f"changed in {steps} steps of {self.context.name(optimizer)}{self.context.listed(params)}"
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, self.state.last[optimizer].step.site, proof, of=optimizer)
         for site, (params, turned) in self._norms.items():
-            trained = params & (state.reached | context.log.index.weights_ever_written(params))
-            if not trained and self.times[site] >= _MIN_CALLS <= sum(state.steps.values()):
-                proof = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
+            trained = params & (self.state.reached | self.log.index.weights_ever_written(params))
+            if not trained and self.times[site] >= _MIN_CALLS <= sum(self.state.steps.values()):
+                proof = f"{number_of(self.times[site], 'call')} in training mode{self.context.listed(params)}"
                 self.report(self.STATISTICS_MOVE, site, proof, cause_at(turned))
 
 
@@ -103,13 +102,16 @@ class UncopiedState(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        for site, load in self.context.log.models.uncopied.items():
+        for site, load in self.log.models.uncopied.items():
             proof = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
             self.report(self.STATE_DICT_NOT_COPIED, site, proof, partial(_copied, load.dict_site), kind=load.kind)
 
 
 def _copied(site: Site) -> Edit | Cause | None:
-    """Return the edit that clones the tensors of a model's ``state_dict()``; only the line if that is not enough."""
+    """Return the edit that clones the tensors of a model's ``state_dict()``.
+
+    Return only the line if the call is not unique, spans lines, or mentions an optimizer, a scheduler or a scaler.
+    """
     call = single_or_none(call for call, _ in calls_of(nodes_at(site), "state_dict"))
     text = text_of(cause := node_place(site[0], call)) if call is not None else ""
     if not text or not cause.end_column or re.search("opt|sched|scaler", text):
@@ -134,7 +136,7 @@ class TiedWeights(Rule):
     )
 
     def _begin(self) -> None:
-        self._names: dict[int, tuple[str, list[str]]] = {}  # module id -> its name as a target network, other names
+        self._names: dict[int, tuple[str, list[str]]] = {}  # module id -> its name as a target network, its other names
 
     def forward(self, event: Forward) -> None:
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
@@ -145,10 +147,8 @@ class TiedWeights(Rule):
             self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
-        """Report ties that were lost, and modules that were called by both names."""
-        reached = self.context.state.reached
-        for tie in dict.fromkeys(self.context.log.models.ties.values()):
-            if tie.params and all(reached & param for param in tie.params):
+        for tie in dict.fromkeys(self.log.models.ties.values()):
+            if tie.params and all(self.state.reached & param for param in tie.params):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
         for module, (slow, fasts) in self._names.items():
@@ -176,16 +176,14 @@ class DropoutInEvaluation(Rule):
     )
 
     def forward(self, event: Forward) -> None:
-        for start in event.dropouts if event.params & self.context.state.covered else ():
+        for start in event.dropouts if event.params & self.state.covered else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
-            tests = [node for node in nodes if isinstance(node, (ast.If, ast.IfExp))]
-            guarded = {
-                node for argument in tests if "training" in ast.unparse(argument.test) for node in ast.walk(argument)
-            }
+            branches = [node for node in nodes if isinstance(node, (ast.If, ast.IfExp))]
+            guarded = {x for branch in branches if "training" in ast.unparse(branch.test) for x in ast.walk(branch)}
             for node in nodes:
                 if isinstance(node, ast.Call) and node not in guarded and _ignores_mode(node):
                     cause = node_place(file, node)
@@ -195,8 +193,7 @@ class DropoutInEvaluation(Rule):
 
 
 def _ignores_mode(call: ast.Call) -> bool:
-    """Return whether a node calls F.dropout or a variant without a ``training`` argument."""
+    """Return whether a call is of F.dropout or a variant, and no argument passes or mentions ``training``."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
-    if "training" in ast.unparse(call):  # such as in a dropout rate that depends on the mode
-        return False
-    return bool(drops) and len(call.args) < 3 and not any(node.arg in (None, "training") for node in call.keywords)
+    mentions = "training" in ast.unparse(call)  # such as in a dropout rate that depends on the mode
+    return bool(drops) and not mentions and len(call.args) < 3 and all(keyword.arg for keyword in call.keywords)

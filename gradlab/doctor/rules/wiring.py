@@ -26,19 +26,17 @@ _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
     r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
 )
-
 _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 
 
 class OptimizerRemade(Rule):
     """A line that repeatedly makes a new optimizer for the same parameters, in the loop that trains them.
 
-    The evidence is that the line makes at least three optimizers with momentum or averages for the same tensors, and
-    that each takes its first step from the weights that the previous one left, so it is not for another task or client.
+    The line makes at least three optimizers with momentum or averages for the same tensors. Each takes its first step
+    from the weights that the previous one left, so they do not belong to separate tasks or clients.
 
-    It is proven if each optimizer took a single step, and very likely in a loop over epochs or batches. It is not
-    reported if it looks intentional: different settings each time, an ``if`` around it, a loop over tasks, folds or
-    clients, or several epochs for each optimizer.
+    If any optimizer takes several steps, the line is not reported if it looks intentional: different settings each
+    time, an ``if`` around the line, a loop over tasks, folds or clients, or several epochs for each optimizer.
     """
 
     OPTIMIZER_REMADE = Code(
@@ -55,8 +53,7 @@ class OptimizerRemade(Rule):
         self._settings: dict[Any, set[str]] = {}
 
     def step(self, facts: StepFacts) -> None:
-        """Check the first step of an optimizer that continues where earlier optimizers of the same line stopped."""
-        step, new = facts.step, self.context.state.optimizers[facts.step.optimizer]
+        step, new = facts.step, self.state.optimizers[facts.step.optimizer]
         if not step.resumes:
             return
         settings = self._settings.setdefault(new.site, set())
@@ -65,14 +62,12 @@ class OptimizerRemade(Rule):
         if step.resumes < _MIN_REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # different settings each time, as in phases of fine-tuning
-        state = self.context.state
-        several = any(
-            state.steps.get(number, 0) > 1 for number, other in state.optimizers.items() if other.site == new.site
-        )
+        alike = [number for number, other in self.state.optimizers.items() if other.site == new.site]
+        several = any(self.state.steps.get(number, 0) > 1 for number in alike)
         if several and _meant(new.lines, step.lines, others=others):
             return
         proof = f"{step.resumes + 1} {new.kind} optimizers ({new.settings.partition(', ')[0]}) over the same "
-        proof += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
+        proof += f"{how_many(step.params)}, the last before backward pass {self.state.newest}"
         self.report(self.OPTIMIZER_REMADE, new.site, proof, cause_at(new.site))
 
 
@@ -110,12 +105,11 @@ class SharedParams(Rule):
 
     def _begin(self) -> None:
         self._last_turn: dict[int, int] = {}  # optimizer -> position of its last step among all steps
-        self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> times
+        self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> count
         self._reached: Counter[int] = Counter()  # optimizer -> parameters that its passes added to
 
     def step(self, facts: StepFacts) -> None:
-        """Count the turns of this optimizer after other optimizers, and record the parameters that its losses reach."""
-        number, params_of = facts.step.optimizer, self.context.state.params_of
+        number, params_of = facts.step.optimizer, self.state.params_of
         before = self._last_turn.get(number, 0)
         for other, at_step in self._last_turn.items():
             if at_step > before and params_of[other] & facts.step.params:
@@ -124,7 +118,7 @@ class SharedParams(Rule):
         self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
-        context, state = self.context, self.context.state
+        context, state = self.context, self.state
         alike = {number for number, new in state.optimizers.items() if not new.is_custom_class}
         for (first, second), turns in self._turns.items():
             if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
@@ -140,7 +134,7 @@ class SharedParams(Rule):
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
-        state, first, second = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
+        state, first, second = self.state, self.context.full_name(optimizer), self.context.full_name(other)
         params, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
         shared = (params & state.params_of[other]).bit_count()
         proof = f"{first} shares {shared} of its {how_many(params)} with {second}; "
@@ -153,8 +147,8 @@ class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
     It is a warning for layers in a plain list, parameters made after the optimizer, layers closer to the loss than all
-    stepped ones, and whole networks that are separate from the stepped ones (a critic), or whose own loss is never
-    used. It is a hint for all other parameters, which may be left out intentionally.
+    stepped ones, and whole networks that are separate from the stepped ones, such as a critic, or have a loss that no
+    step uses. It is a hint for all other parameters, which may be left out intentionally.
     """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
@@ -192,8 +186,8 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._step: dict[int, Step] = {}  # parameters that a pass reached and no optimizer has -> its last step
-        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that reached them
+        self._step: dict[int, Step] = {}  # parameters in no optimizer -> last step that used a pass that added to them
+        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that added to them
         self._late: dict[int, Site | None] = {}  # the same parameters -> line that registered them after the optimizer
         self._by_hand = False  # True if other code changed gradients, for example by copying them between models
         self._moved = 0  # parameters whose weights were written to, including through .data
@@ -202,19 +196,20 @@ class MissingParams(Rule):
         """Record the parameters in no optimizer that got gradients from the passes that this step applies."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
-            if missing := backward.added & ~self.context.state.covered:
+            if missing := backward.added & ~self.state.covered:
                 if missing not in self.times:  # now, since the model may be freed before the end
-                    self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
+                    self._late[missing] = self.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
                 self._step[missing] = facts.step
-                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # checked by the listener
-                if times & (times - 1) == 0 and not by_hand:
-                    self._moved |= self.context.log.index.weights_changed()
+                times = self.count(missing)
+                # In a loop without optimizers, the listener compares the weights.
+                if times & (times - 1) == 0 and facts.step.optimizer != MANUAL_UPDATE:
+                    self._moved |= self.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
             return  # that finding explains it: an optimizer holds the wrong network
-        self._moved |= self.context.log.index.weights_changed() if self.times else 0
+        self._moved |= self.log.index.weights_changed() if self.times else 0
         for params, times in self.times.items():
             missing = self.context.never_moved(params)
             if times >= 3 and missing:
@@ -225,27 +220,23 @@ class MissingParams(Rule):
         """Report whole networks with a loss whose gradients no step uses, such as a critic without an optimizer."""
         if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
-        state = self.context.state
-        by_line: defaultdict[int, list[Backward]] = defaultdict(list)
-        for backward in state.first_passes if any(state.step_calls.values()) else ():
+        by_path: defaultdict[int, list[Backward]] = defaultdict(list)
+        for backward in self.state.first_passes if any(self.state.step_calls.values()) else ():
             if not (backward.has_grads or backward.create):
-                by_line[backward.call_path].append(backward)
-        for passes in by_line.values():
+                by_path[backward.call_path].append(backward)
+        for passes in by_path.values():
             newest = passes[-1]
-            if updates_by_hand(newest.site) != newest.site or any(
-                backward.stepped_params or backward.skipped_by_scaler for backward in passes
-            ):
-                continue  # used by a step, or by a line that updates weights
+            is_used = any(backward.stepped_params or backward.skipped_by_scaler for backward in passes)
+            if len(passes) < 3 or is_used or updates_by_hand(newest.site) != newest.site:
+                continue
             missing = self.context.never_moved(newest.added)
-            if len(passes) >= 3 and self.context.whole_models(missing):
-                new = next(
-                    (optimizer.site for optimizer in state.optimizers.values() if optimizer.site != NO_SITE),
-                    newest.site,
-                )
+            if self.context.whole_models(missing):
+                created = (optimizer.site for optimizer in self.state.optimizers.values() if optimizer.site != NO_SITE)
+                new = next(created, newest.site)
                 self._say(self.OWN_LOSS_UNUSED, missing, len(passes), new, Cause(*new, insert="below"))
 
     def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
-        models, order = self.context.log.models.all(), self.context.log.models.order
+        models, order = self.log.models.all(), self.log.models.order
         registered = union_bits(model.params for model in models)
         same = any(model.params & missing and model.params & step.params for model in models)
         stray = missing & ~registered  # such as layers in a plain Python list
@@ -254,18 +245,16 @@ class MissingParams(Rule):
         both = bool(near and stepped)
         # A backbone, or all weights except biases, may be left out on purpose, but not a head after all stepped layers.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
-        trained = missing & self.context.state.training == missing
+        trained = missing & self.state.training == missing
         # A network separate from the stepped ones, such as a critic: neither receives an output of the other.
-        apart = (
-            not (missing | step.params) & self.context.state.given_outputs and step.params & registered == step.params
-        )
+        apart = not (missing | step.params) & self.state.given_outputs and step.params & registered == step.params
         critic = both and trained and self.context.whole_models(missing) == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
         if self._stale(step, late, first):
             return
-        new, optimizer = self.context.state.optimizers[step.optimizer].site, step.optimizer
-        files, name = self.context.log.files(), self.context.param_names(missing, 1)
+        new, optimizer = self.state.optimizers[step.optimizer].site, step.optimizer
+        files, name = self.log.files(), self.context.param_names(missing, 1)
         site = self.context.made_at(optimizer, step.site)
         where = late or (NO_SITE if made_from_helper(new) else new)
         if missing & self._moved:
@@ -283,25 +272,25 @@ class MissingParams(Rule):
             self._say(self.MEANT_SO, missing, times, site, cause_at(where), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, site: Site) -> Edit | Cause | None:
-        """Return the edit that adds a module to the optimizer below a line; only the line if a name is out of scope."""
+        """Return the edit that inserts an ``add_param_group`` call for a module's parameters below ``site``.
+
+        If the optimizer or the module is not in scope there, return only the location of that line.
+        """
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, site) or not in_scope(module, site):
             return cause_at(site)
         return beside(site, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
 
-    def _say(
-        self, code: Code, missing: int, times: int, site: Site, edit: Edit | Cause | None, optimizer: int = -1
-    ) -> None:
-        listed = self.context.listed(missing)
-        proof = f"{times} backward passes reached {how_many(missing)} without an optimizer{listed}"
-        self.report(code, site, proof, edit, of=optimizer)
+    def _say(self, code: Code, missing: int, times: int, site: Site, edit: Edit | Cause | None, of: int = -1) -> None:
+        proof = f"{times} backward passes reached {how_many(missing)} without an optimizer"
+        self.report(code, site, proof + self.context.listed(missing), edit, of=of)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
-        """Report parameters of the optimizer that were replaced before pass ``first``; return whether there are any."""
-        models = self.context.log.models.all()
+        """Report an optimizer with parameters that were replaced before pass ``first``; return whether it has any."""
+        models = self.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
-        numbers = [entry.backward.number for group in self.context.state.groups(gone) for entry in group.passes]
+        numbers = [entry.backward.number for group in self.state.groups(gone) for entry in group.passes]
         if not registered or not gone or max(numbers, default=0) >= first:
             return False
         site = self.context.made_at(step.optimizer, step.site)
@@ -312,19 +301,18 @@ class MissingParams(Rule):
 
 
 class ModulesWithoutGradient(Rule):
-    """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
+    """Some parameters of an optimizer never get a gradient, because a call cuts the graph between them and the loss."""
 
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
-        message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
-        fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
+        message="Some of the optimizer's parameters never get a gradient: the graph between them and the loss is cut.",
+        fix="Take out what cuts the graph between these parameters and the loss, or leave them out of {optimizer}.",
     )
 
     def end(self, *, normal: bool) -> None:
-        """Report parameters that no backward pass has reached, if a cut in the source explains it."""
-        if self.context.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
+        if self.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
-        context, state, index = self.context, self.context.state, self.context.log.index
+        context, state, index = self.context, self.state, self.log.index
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # frozen or updated otherwise
