@@ -1,8 +1,9 @@
 """The commands of ``gradlab``, one in each module of this package.
 
-A module's function ``add_forecast(parsers)``, for example, declares the command ``forecast`` and its options. With
-``set_defaults(run=...)`` it sets the function that takes the parsed options and returns the exit code. A ValueError or
-TypeError raised there is printed on one line. Commands import torch only when they run, so that ``--help`` is fast.
+In the module ``forecast``, for example, the function ``add_forecast(parsers)`` declares the command and its options.
+With ``set_defaults(run=...)``, it sets the function that takes the parsed options and returns the exit code. A
+ValueError or TypeError that this function raises is printed on one line. Commands import torch only when they run, so
+that ``--help`` is fast.
 """
 
 from __future__ import annotations

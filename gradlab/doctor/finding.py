@@ -64,7 +64,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Edit:
-    """A location, and the line of Python to insert there or to replace its line with."""
+    """A location, and the line of Python to insert there or to put in place of the line there."""
 
     cause: Cause
     line: str
@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """The findings of one watch, the most severe first; falsy if there are none."""
+    """The findings of one watch, the most severe first. A report without findings is falsy."""
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
@@ -141,7 +141,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The counts and the extent of the watch: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        """The number of findings and what was watched: "2 findings, 1 ignored by comment. Watched 24 updates."."""
         counts = [number_of(len(self), "finding")] if self else []
         if not counts and self.judged and not self.ended:
             counts = ["No findings"]
@@ -162,7 +162,7 @@ class Report:
         return [self.summary, *(f"Not available on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
-        """Return a copy of class Report, without the further attributes of a ``watch``."""
+        """Return a copy whose class is Report, without the other attributes of a ``watch``."""
         return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return ``file`` relative to the working directory if it is inside, else unchanged; "cell" for a notebook cell."""
+    """Return ``file`` relative to the working directory, or unchanged if it is outside; "cell" for a notebook cell."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

@@ -131,7 +131,7 @@ class ReportPrinter:
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
-        self._here = f"{Path.cwd()}{os.sep}"  # the program may change the directory
+        self._here = f"{Path.cwd()}{os.sep}"  # the program may change the working directory
         self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
         self._stdout: int | None = None
@@ -142,7 +142,7 @@ class ReportPrinter:
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
-                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, such as in a notebook
+                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, as in a notebook
                     self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
                     at_end.callback(setattr, self, "_stdout", None)
                     at_end.callback(os.close, self._stdout)
@@ -150,7 +150,10 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report if it has changed since the last call; return whether a finding makes the exit code 1."""
+        """Write the report, and return whether a finding makes the exit code 1.
+
+        A changed report is written again, unless standard output may hold only one report.
+        """
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)
@@ -182,7 +185,7 @@ class ReportPrinter:
 
 
 def write_stdout(text: str = "") -> bool:
-    """Print and flush ``text``; return False if standard output is closed or, as with ``| head``, no longer read."""
+    """Print and flush ``text``. Return False if standard output is closed or, as with ``| head``, no longer read."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:

@@ -60,12 +60,12 @@ class RuleRunner:
 
     @never_raises
     def _finish(self) -> None:
-        if not self.log.thread.runs_elsewhere():  # the watched thread may be writing to a .grad
+        if not self.log.thread.runs_elsewhere():  # otherwise that thread may be writing to a .grad
             self.log.detect_changes()
         self.log.flush()
 
     def take(self, events: list[Event]) -> None:
-        """Process events in order: rules receive the facts of an event before the state is updated with it."""
+        """Process events in order: rules receive the facts of an event before the event updates the state."""
         state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
         self.looks += sum(event.looked for event in events if type(event) is Backward)
@@ -83,11 +83,11 @@ class RuleRunner:
             rule.end(normal=normal)
 
     def findings(self) -> list[Finding]:
-        """Return the findings, the most severe first, and within a severity in the order of their detection."""
+        """Return the findings, the most severe first; those of one severity are in the order of their detection."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-_RECENT = 40  # backward passes; more than two of the longest windows of a Recipe
+_RECENT = 40  # backward passes: more than two of the longest windows that a Recipe allows
 
 
 class LiveDoctor:

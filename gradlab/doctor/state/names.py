@@ -84,14 +84,14 @@ def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:
-    """Return the best name of an object: unique if possible, preferably not short like ``o``; "" if it has none."""
+    """Return the best name of an object; "" if it has none. Unique names come first, and short ones like ``o`` last."""
     candidates = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT_NAME)
     unique = [name for name in candidates if sum(name in other for other in names.values()) == 1]
     return next(iter(unique or candidates), "")
 
 
 def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """Yield (expression, object) for the optimizers and parameters that a function's variables lead to."""
+    """Yield (expression, object) for the optimizers and parameters in a function's variables and their parts."""
     local = variables(frame).items()
     waiting = deque((name, value, 0) for name, value in local if not name.startswith("_") and name not in _SHELL)
     if frame.f_code.co_name != "<module>":
@@ -112,12 +112,12 @@ def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
 
 
 def spelled(name: str) -> str:
-    """Return a dotted name as Python code: ``net.blocks[0].weight`` for ``net.blocks.0.weight``."""
+    """Return a dotted name as a Python expression: ``net.blocks[0].weight`` for ``net.blocks.0.weight``."""
     return re.sub(r"\.(\d+)(?=[.\[]|$)", r"[\1]", name)
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (expression, value) for elements of containers, plain containers in a module, or an object's attributes."""
+    """Yield (expression, value) for a container's elements, a module's plain containers, or an object's attributes."""
     if isinstance(value, dict):
         for key, child in list(value.items())[:_MOST_ELEMENTS]:
             if isinstance(key, (str, int)):
