@@ -211,7 +211,6 @@ class Step(Event):
     site: Site
     optimizer: int
     params: int
-    """Parameters of the optimizer."""
     present: int
     """Parameters of the optimizer that have a gradient."""
     norms: Any = None
@@ -245,7 +244,6 @@ class ScalerStep(Event):
     params: int
     taken: bool
     scaler: int
-    """The id of the scaler."""
     refused: bool = False
     """True if the scaler skipped gradients that no step had used; filled in by GradState."""
 
@@ -305,9 +303,8 @@ class Schedule(Event):
     optimizer: int
     plan: SchedulePlan
     before: float
-    """The optimizer's largest learning rate before the step; NaN if it is on a GPU."""
     after: float
-    """The optimizer's largest learning rate after the step; NaN if it is on a GPU."""
+    """The optimizer's largest learning rates before and after the step; NaN if they are on a GPU."""
     other: int = -1
     """Index of another optimizer that steps these parameters although ``optimizer`` has not stepped; -1 for none."""
     metric: float = math.nan
@@ -332,9 +329,8 @@ class Forward(Event):
     training: bool
     grad: bool
     train_kind: str
-    """Class name of a mode-dependent part of the module in training mode, such as "Dropout"; "" if there is none."""
     eval_kind: str
-    """Class name of a mode-dependent part of the module in evaluation mode; "" if there is none."""
+    """Class names of mode-dependent parts, such as "Dropout", in training and in evaluation mode; "" for none."""
     caller: str
     """The name of the learner's function that calls the module; "" if there is none."""
     params: int

@@ -50,9 +50,8 @@ class Cause:
     file: str
     line: int
     column: int = 0
-    """Index of the first character to change, from 0."""
     end_column: int = 0
-    """Index after the last character to change; 0 for the whole line."""
+    """Indices of the first character to change and of the next one to keep; ``end_column`` is 0 for the whole line."""
     insert: Literal["", "above", "below"] = ""
     """The side of ``line`` on which to insert a new line; "" if characters or the whole line are to change."""
 
@@ -78,7 +77,6 @@ class Finding:
     """A short stable name, such as "missing-zero-grad"."""
     severity: Severity
     message: str
-    """The bug in one sentence."""
     evidence: str
     """The evidence from the run, with the numbers of updates and batches."""
     file: str

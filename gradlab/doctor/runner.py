@@ -19,6 +19,7 @@ from .rules import RULES
 from .rules.base import FACTS, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
+_RECENT = 40  # backward passes: more than two of the longest windows that a Recipe allows
 
 
 class RuleRunner:
@@ -30,7 +31,6 @@ class RuleRunner:
         self._patches = Patches()
         self._handles: list[Any] = []
         self.counts: Counter[type] = Counter()
-        """Number of events of each kind."""
         self.looks = 0
         """Number of losses that were examined for flaws."""
         self.edits = 0
@@ -87,9 +87,6 @@ class RuleRunner:
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-_RECENT = 40  # backward passes: more than two of the longest windows that a Recipe allows
-
-
 class LiveDoctor:
     """A doctor for a loop that runs in slices, each in ``with doctor:``; ``findings()`` returns the current bugs."""
 
@@ -110,8 +107,5 @@ class LiveDoctor:
 
     def text(self) -> str:
         """Return the current errors and warnings in one line; "" if there are none."""
-        return " ".join(
-            f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
-            for finding in self.findings()
-            if finding.severity != "hint"
-        )
+        serious = [finding for finding in self.findings() if finding.severity != "hint"]
+        return " ".join(f"Line {finding.line}: {finding.message} Fix: {finding.fix}" for finding in serious)

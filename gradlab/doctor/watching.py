@@ -134,7 +134,13 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         except Exception as failure:
             log.give_up(failure)
         try:
-            self._summarize(runner, error)
+            passes, beside = log.passes, [*log.thread.beside.values()]
+            self.findings = [] if beside and log.thread.followed else runner.findings()
+            self.trained = bool(passes.count or log.steps or passes.grad_calls)
+            self.judged = self.trained and not beside
+            self.ended = ending_words(error)
+            self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
+            self.checked = checked_words(runner, beside)
         except Exception as failure:
             log.give_up(failure)
         if early:
@@ -146,16 +152,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if log.failure:
             self.judged = False
             self.watched += f" The doctor failed and stopped watching ({log.failure})."
-
-    def _summarize(self, runner: RuleRunner, error: BaseException | None) -> None:
-        passes, thread = runner.log.passes, runner.log.thread
-        beside = [*thread.beside.values()]
-        self.findings = [] if beside and thread.followed else runner.findings()
-        self.trained = bool(passes.count or runner.log.steps or passes.grad_calls)
-        self.judged = self.trained and not beside
-        self.ended = ending_words(error)
-        self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
-        self.checked = checked_words(runner, beside)
 
 
 _MOST_NAMED = 4  # optimizers or threads
@@ -227,10 +223,8 @@ def ending_words(error: BaseException | None) -> str:
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
-    where, why = (
-        f" in line {site[1]}" if site else "",
-        f" ({shorten(lines[0].partition(' (')[0], _MOST_CHARACTERS)})" if lines else "",
-    )
+    where = f" in line {site[1]}" if site else ""
+    why = f" ({shorten(lines[0].partition(' (')[0], _MOST_CHARACTERS)})" if lines else ""
     return f"The block ended with {type(error).__name__}{where}{why}"
 
 

@@ -36,10 +36,6 @@ class ParamGroupState:
         self.params &= ~params
         return replace(self, params=params, passes=[replace(grad_pass) for grad_pass in self.passes])
 
-    def empty(self) -> None:
-        """Forget all passes and edits, as when the gradients are cleared."""
-        self.passes, self.edited = [], False
-
 
 @dataclass
 class SinceLastStep:

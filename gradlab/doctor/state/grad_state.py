@@ -70,10 +70,8 @@ class GradState:
         """True if a model was called with gradients enabled since the last step."""
         self.last_step = Step(NO_SITE, -1, 0, 0)
         """The newest step of any optimizer."""
-        self.newest = 0
-        """Number of the newest backward pass."""
-        self.newest_site = NO_SITE
-        """Line of the newest backward pass."""
+        self.newest, self.newest_site = 0, NO_SITE
+        """Number and line of the newest backward pass."""
         self.first_passes: list[Backward] = []
         """The first passes that have added to gradients."""
         self.cuts: Sequence[Any] = ()
@@ -94,15 +92,14 @@ class GradState:
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
             return [event]
         params = event.present if isinstance(event, Backward) else event.params
-        zeros = _zeros(params, norms)
-        unread = zeros & ~self._zero & ~self._nonzero
-        cleared = zeros & self._nonzero
+        was_zero, was_nonzero = self._zero, self._nonzero
+        zeros = self._note_zeros(params, norms)
+        unread, cleared = zeros & ~was_zero & ~was_nonzero, zeros & was_nonzero
         if isinstance(event, Backward):
             event.norms, event.present, event.nonzero = None, event.present & ~zeros, params & ~zeros
         else:
-            event.params &= ~(zeros if cleared else zeros & ~self._zero)
+            event.params &= ~(zeros if cleared else zeros & ~was_zero)
         emptied: list[Any] = [Clear(NO_SITE, zeros)] if cleared else [MaybeCleared(unread)] if unread else []
-        self._zero, self._nonzero = self._zero & ~params | zeros, self._nonzero & ~params | params & ~zeros
         return [*emptied, event]
 
     def fact(self, event: Any) -> Any:
@@ -127,9 +124,9 @@ class GradState:
         if (taker := self._takers.get(type(event))) is not None:
             taker(event)
 
-    def _empty(self, event: MaybeCleared | events.ParamSlotReused) -> None:
+    def _empty(self, event: Clear | MaybeCleared | events.ParamSlotReused) -> None:
         for group in self.groups(event.params):
-            group.empty()
+            group.passes, group.edited = [], False
         self._merge()
 
     def _facts(self, step: Step) -> StepFacts:
@@ -209,13 +206,13 @@ class GradState:
             since.called |= event.params
             since.after |= event.params if event.grad else 0
 
-    def _note_zeros(self, params: int, norms: Any) -> None:
-        """Record which gradients of ``params`` are zeros and which are not; forget this if ``norms`` is None."""
-        self._zero &= ~params
-        self._nonzero &= ~params
-        if norms is not None:
-            self._zero |= (zeros := _zeros(params, norms))
-            self._nonzero |= params & ~zeros
+    def _note_zeros(self, params: int, norms: Any) -> int:
+        """Record and return the gradients of ``params`` that are zeros. If ``norms`` is None, none is known to be."""
+        measured = [] if norms is None else [*zip(bit_positions(params), norms, strict=True)]
+        zeros = sum(1 << number for number, norm in measured if not float(norm))
+        self._zero = self._zero & ~params | zeros
+        self._nonzero = self._nonzero & ~params | (0 if norms is None else params & ~zeros)
+        return zeros
 
     def _clear(self, event: events.Clear) -> None:
         lost: list[events.Backward] = []
@@ -223,14 +220,13 @@ class GradState:
             for grad_pass in group.fresh:
                 grad_pass.backward.cleared_params |= group.params
                 lost.append(grad_pass.backward)
-            group.empty()
         event.lost = unique_sorted(lost)
         if event.site != NO_SITE:
             self.last_clear = event.site
         for optimizer, params in self.params_of.items() if event.lost else ():
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_SINCE_STEP:
                 self.since[optimizer].clearings.append(event)
-        self._merge()
+        self._empty(event)
 
     def _reused(self, event: events.ParamSlotReused) -> None:
         """Forget parameters that no longer exist, since new parameters have their bits."""
@@ -295,9 +291,3 @@ class GradState:
         if len(empty) > 1:
             filled = [group for group in self._groups if group.passes or group.edited]
             self._groups = [*filled, ParamGroupState(union_bits(group.params for group in empty))]
-
-
-def _zeros(params: int, norms: Any) -> int:
-    if norms is None:
-        return 0
-    return sum(1 << number for number, norm in zip(bit_positions(params), norms, strict=True) if not float(norm))

@@ -37,10 +37,8 @@ class VariableNames:
 
     def wants(self, *, optimizer: int, params: int) -> bool:
         """Return whether ``optimizer`` or one of ``params`` has no name yet and another search is allowed."""
-        if self._searches >= _MOST_SEARCHES:
-            return False
-        nameless = params & ~sum(1 << number for number in self.params)
-        return bool(nameless) or (optimizer >= 0 and optimizer not in self.optimizers)
+        nameless = bool(params & ~sum(1 << number for number in self.params))
+        return self._searches < _MOST_SEARCHES and (nameless or (optimizer >= 0 and optimizer not in self.optimizers))
 
     def collect(self, frame: FrameType | None, numbers: dict[int, int], bits: Callable[[list[Tensor]], int]) -> None:
         """Collect names from the variables of ``frame`` and of its callers.
@@ -53,11 +51,10 @@ class VariableNames:
                 return
             for name, value in _named_objects(frame):
                 if isinstance(value, Optimizer):
-                    number = numbers.get(id(wrapped_optimizer(value)))
-                    names = self.optimizers.setdefault(number, []) if number is not None else None
+                    table, number = self.optimizers, numbers.get(id(wrapped_optimizer(value)), -1)
                 else:
-                    bit = bits([value])
-                    names = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
+                    table, number = self.params, bits([value]).bit_length() - 1
+                names = table.setdefault(number, []) if number >= 0 else None
                 if names is not None and name not in names and len(names) < _MOST_NAMES:
                     names.append(name)
             frame = frame.f_back

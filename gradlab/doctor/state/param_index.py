@@ -20,7 +20,6 @@ from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
 _REUSE_ABOVE = 1024  # parameters; above it, indices of parameters that no longer exist are reused
-
 _MOST_ELEMENTS = 100_000  # largest number of elements of a weight whose norm is compared
 _MOST_CHOSEN = 16  # cached sets of parameters
 
@@ -172,8 +171,7 @@ class ParamIndex:
 
     def weights_ever_written(self, params: int) -> int:
         """Return those of ``params`` whose weights have been written to since their registration."""
-        changed = (number for number, param in self.alive(params) if _version(param) != self.versions[number])
-        return union_bits(1 << number for number in changed)
+        return sum(1 << number for number, param in self.alive(params) if _version(param) != self.versions[number])
 
     def versions_of(self, params: int) -> int:
         """Return the sum of the version counters of ``params``, which each write to their weights increments."""

@@ -15,6 +15,8 @@ from .param_index import ParamIndex
 
 _MOST_MODELS = 500  # models, including some that no longer exist
 _MOST_TIES = 64
+_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
+_BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
 
 
 class WatchedModule:
@@ -184,12 +186,6 @@ def _used_names(module: nn.Module) -> tuple[str, ...]:
     return getattr(getattr(forward, "__code__", None), "co_names", ())
 
 
-_BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
-
-
-_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
-
-
 @dataclass(eq=False, slots=True)
 class WatchedOptimizer:
     """The record of an optimizer: its index, its parameters, and checks of its weights."""
@@ -248,9 +244,8 @@ class OptimizerIndex:
         numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _REUSE_ABOVE else []
         self._last = next((number for number in numbers if number not in taken), count)
         self._count = max(count, self._last + 1)
-        self._watched[optimizer] = WatchedOptimizer(self._last)
-        watched = self.find(optimizer)
-        assert watched is not None
+        self._watched[optimizer] = watched = WatchedOptimizer(self._last)
+        self.find(optimizer)  # sets the parameters of ``watched``
         return watched
 
     def stepping_instead(self, idle: WatchedOptimizer) -> int:
