@@ -1,8 +1,8 @@
 """The commands of ``gradlab``, one in each module of this package.
 
-A module's function ``add_forecast(parsers)``, for example, declares the command ``forecast`` and its options. With
-``set_defaults(run=...)`` it sets the function that takes the parsed options and returns the exit code. A ValueError or
-TypeError raised there is printed on one line. Commands import torch only when they run, so that ``--help`` is fast.
+In the module ``forecast``, for example, ``add_forecast(parsers)`` declares the command and its options. It also sets
+``run``, the function that takes the parsed options and returns the exit code. A ValueError or TypeError that ``run``
+raises is printed on one line. Commands import torch only when they run, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -23,8 +23,5 @@ Parsers = argparse._SubParsersAction
 
 def add_all(parsers: Parsers[Any]) -> None:
     """Add the parsers of all commands, in alphabetical order."""
-    modules = (path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__")
-    globals_ = {name: value for each in modules for name, value in vars(import_module(f".{each}", __package__)).items()}
-    for name in sorted(globals_):
-        if name.startswith("add_"):
-            globals_[name](parsers)
+    for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+        getattr(import_module(f".{path.stem}", __package__), f"add_{path.stem}")(parsers)

@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
-    """Run all experiments; return the log of verdicts, and the errors in the notebook's cells by the claim's code.
+    """Run all experiments, and return the log of verdicts and a dict from a claim's code to the error in its cells.
 
     ``notebook`` is a path; None searches the current folder and the clone of gradlab. The cells' output is dropped.
     Raises ValueError if the notebook is not found, cannot be read, or creates no ClaimLog, or if its set-up fails.

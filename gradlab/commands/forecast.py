@@ -10,7 +10,6 @@ from ..forecasting import GPUS, card_name, model_sizes, usable_bytes
 from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 from . import Parsers
 
-FITS, TOO_SMALL = 0, 1
 # The values that forecast() accepts, repeated here because the modules that check them import torch.
 CHOICES = {
     "--dtype": ("fp32", "bf16", "fp16"),
@@ -82,9 +81,9 @@ def _run(options: argparse.Namespace) -> int:
     )
     if card is None:
         print(result.table())
-        return FITS
+        return 0
     fits = result.fits(card)
     largest = f"\nlargest batch on {card}: {result.largest('batch', on=card)}\n" if options.largest else ""
     # Printed all at once, after everything that may raise an error.
     print(f"{result.table(card)}\n{largest}\n{'fits' if fits else 'does not fit'} on {card}")
-    return FITS if fits else TOO_SMALL
+    return 0 if fits else 1

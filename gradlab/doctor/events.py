@@ -49,23 +49,23 @@ class LossFlaw:
     source: tuple[Site, ...] = ()
     """The learner's lines that led to the activation whose result the loss receives; empty if none were recorded."""
     edit: Edit | Cause | None = None
-    """The edit or location if it must be found while the loop runs; None for other kinds, or if it is not found."""
+    """The edit or location, for kinds that need a search while the loop runs; None for others, or if none is found."""
     fields: dict[str, Any] = field(default_factory=dict, compare=False)
     """Values of the {fields} in the message and the fix of the Code that reports the flaw."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss that may move no weight: it is cut off from parameters or, perhaps, made from untrained ones."""
+    """A term of a loss that may move no weight: it is cut off from parameters, or computed from untrained ones only."""
 
     index: int
     """The position of the term in the sum, from 0."""
     text: str
     """The learner's variable or expression for the term; "" if it is not known."""
     reach: int
-    """Parameters that the graph of the term reaches."""
+    """Parameters in the graph of the term."""
     made_of: int
-    """Parameters that the term was computed from, whether or not its graph reaches them."""
+    """Parameters that the term was computed from, whether or not they are in its graph."""
     by_loss_function: bool
     site: Site
     cuts: tuple[Any, ...] = ()
@@ -78,18 +78,18 @@ class LossTerm:
 
 @dataclass(frozen=True, slots=True)
 class GraphHolder:
-    """A variable that holds graphs of earlier batches, and the learner's line that puts them there."""
+    """A variable that holds graphs of earlier batches, and the learner's line that stores the graphs in it."""
 
     name: str
     site: Site
     batches: int
-    """The minimum number of earlier batches whose graphs the variable holds; for a hook, the number of graphs."""
+    """The least number of earlier batches whose graphs the variable holds or, for a hook, the number of graphs."""
     carried: bool = False
     """True if the variable is a state that is passed to the model again; False if losses or outputs are added to it."""
     hook: bool = False
     """True if a forward hook stores the graphs."""
     tensors: frozenset[str] = frozenset()
-    """Variables with a graph in the function around ``site``; empty if it is not running, or for states and hooks."""
+    """Variables with a graph in the function around ``site`` while that function runs; empty for states and hooks."""
 
 
 @dataclass(init=False, eq=False)
@@ -107,7 +107,7 @@ class Backward(Event):
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """The factors of the first mean in the loss, such as (0.25,) if it is divided by 4; empty if there are none."""
+    """The factors of the first mean in the loss, such as (0.25,) if the loss is divided by 4; empty for none."""
     mass: float = 0.0
     """The sum of the absolute weights of the means in the loss; 0 if there are none, or if the graph was not read."""
     tokens: Any = None
@@ -115,13 +115,13 @@ class Backward(Event):
     scaled: bool = False
     """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0
-    """Number of nodes in the graph, counted in some of the passes that retain it; 0 in the others."""
+    """Number of nodes in the graph, counted in some of the passes that retain the graph; 0 in the others."""
     alive: int = 0
-    """Number of live losses, or live model outputs if more, from before the last two passes; 0 if not counted."""
+    """Number of live losses, or of live model outputs if greater, from before the last two passes; 0 if not counted."""
     holder: GraphHolder | None = None
     """The variable that keeps graphs of earlier batches alive; None if it was not searched for or not found."""
     loss: Any = None
-    """The value of the loss; on a GPU, a tensor until ``fetch_norms`` reads it; None if it is not a single float."""
+    """The value of the loss (on a GPU, a tensor until ``fetch_norms``); None if the loss is not a single float."""
     flaws: tuple[LossFlaw, ...] = ()
     """Flaws of the loss, which is examined in some passes only."""
     terms: tuple[LossTerm, ...] = ()
@@ -129,15 +129,15 @@ class Backward(Event):
     cuts: Sequence[Any] = ()
     """The calls, each an Op, that cut parameters off from the loss; searched for in traced passes only."""
     changes: Sequence[Any] = ()
-    """Set only if the pass fails: pairs of an Op that changed a tensor in place and the Op that had made it."""
+    """Set only if the pass fails: pairs of an Op that changed a tensor in place and the Op that had made the tensor."""
     ops: Sequence[Any] = ()
     """Set only if the pass fails: the traced calls, each an Op, that led to the loss."""
     looked: bool = False
     """True if the loss was examined for flaws."""
     closure_of: int = -1
-    """Index of the optimizer whose step ran the pass in a closure; -1 if none did."""
+    """Index of the optimizer whose step ran the pass in a closure; -1 if there is none."""
     step_index: int = 0
-    """Index of the first step that used the pass or whose closure ran it; 0 before; filled in by GradState."""
+    """Index of the first step that used the pass, or whose closure ran it; 0 if none has; filled in by GradState."""
     moved: bool = False
     """True if the pass ran in a closure whose step has moved weights since the closure's previous pass."""
     has_grads: bool = False
@@ -145,7 +145,7 @@ class Backward(Event):
     previous: int = -1
     """Autograd's sequence number when the previous pass of the same call path began; -1 if there was none."""
     carried: bool = False
-    """Set only if the pass fails: True if its graph has nodes from before ``previous``, and an update came later."""
+    """Set only if the pass fails: True if its graph has nodes from before ``previous``, and an update came after it."""
     nonzero: int = 0
     """Parameters with a gradient measured as nonzero when the pass began; GradState sets this and the fields below."""
     added: int = 0
@@ -168,12 +168,12 @@ class Backward(Event):
 
 @dataclass(slots=True, eq=False)
 class Added(Event):
-    """The parameters whose gradients a backward pass has changed; emitted when it ends, and before steps inside it."""
+    """The parameters whose gradients a backward pass has changed; emitted at the pass's end and before steps in it."""
 
     backward: Backward
     params: int
     norms: Any = None
-    """Norms of the gradients of ``params`` after the pass, to recognize zeros; None if they were not measured."""
+    """Norms of the gradients of ``params`` after the pass, to detect zeros; None if they were not measured."""
     groups: Any = ()
     """The ParamGroupStates of ``params`` before the pass; filled in by GradState."""
 
@@ -201,7 +201,7 @@ class GradEdited(Event):
 
     params: int
     norms: Any
-    """Norms of the gradients of ``params``, in their order, to recognize zeros as a clearing; None if unknown."""
+    """Norms of the gradients of ``params``, to detect that they were cleared to zeros; None if unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -211,11 +211,10 @@ class Step(Event):
     site: Site
     optimizer: int
     params: int
-    """Parameters of the optimizer."""
     present: int
     """Parameters of the optimizer that have a gradient."""
     norms: Any = None
-    """Norms of the gradients of ``present``, to detect zeros, if no pass added to any since a clearing; else None."""
+    """Norms of the gradients of ``present``; None if unknown, or if a pass has added to one of them since a clear."""
     frozen: int = 0
     """Parameters of the optimizer that do not require a gradient; 0 if any of its parameters has a gradient."""
     frozen_moved: int = 0
@@ -223,7 +222,7 @@ class Step(Event):
     moved: bool = False
     """True if anything other than this optimizer has written to its weights since its last step."""
     versions: int = -1
-    """The sum of the weights' version counters when the newest pass in the step's closure began; -1 without one."""
+    """The sum of the weights' version counters when the newest pass in the step's closure began; -1 if none did."""
     closure: bool = False
     """True if a closure of this step ran a backward pass, or cleared or edited gradients."""
     scaler: bool = False
@@ -238,14 +237,13 @@ class Step(Event):
 
 @dataclass(slots=True, eq=False)
 class ScalerStep(Event):
-    """A call of ``scaler.step(optimizer)``, emitted after it has run."""
+    """A call of ``scaler.step(optimizer)``, emitted after the call."""
 
     site: Site
     optimizer: int
     params: int
     taken: bool
     scaler: int
-    """The id of the scaler."""
     refused: bool = False
     """True if the scaler skipped gradients that no step had used; filled in by GradState."""
 
@@ -284,13 +282,13 @@ class SchedulePlan:
 
     kind: str
     length: int = 0
-    """Number of steps that the schedule lasts, or between two changes of the rate (``step_size``); 0 if unknown."""
+    """Number of steps in the schedule, or between two changes of the rate (``step_size``); 0 if unknown."""
     halves: bool = False
     """True if the rate rises again after ``length`` steps, as with CosineAnnealingLR."""
     nested: bool = False
     """True if the scheduler steps inside two nested loops that do not contain its creation."""
     epochs: int = 0
-    """Number of iterations of the outer one of these loops; 0 if it is unknown."""
+    """Number of iterations of the outer loop; 0 if unknown."""
     mode: str = ""
     """The mode of a ReduceLROnPlateau, "min" or "max"; "" for other schedulers."""
     created_at: Site = NO_SITE
@@ -305,11 +303,10 @@ class Schedule(Event):
     optimizer: int
     plan: SchedulePlan
     before: float
-    """The greatest learning rate of the optimizer before the step; NaN if it is on a GPU."""
     after: float
-    """The greatest learning rate of the optimizer after the step; NaN if it is on a GPU."""
+    """The optimizer's largest learning rates before and after the step; NaN if they are on a GPU."""
     other: int = -1
-    """An optimizer that steps the same parameters at a constant rate, if the scheduled one has not stepped; else -1."""
+    """Index of another optimizer that steps these parameters although ``optimizer`` has not stepped; -1 for none."""
     metric: float = math.nan
     """The metric passed to a ReduceLROnPlateau; NaN for other schedulers."""
 
@@ -332,21 +329,20 @@ class Forward(Event):
     training: bool
     grad: bool
     train_kind: str
-    """Class name of a mode-dependent part of the module in training mode, such as "Dropout"; "" if there is none."""
     eval_kind: str
-    """Class name of a mode-dependent part of the module in evaluation mode; "" if there is none."""
+    """Class names of mode-dependent parts, such as "Dropout", in training and in evaluation mode; "" for none."""
     caller: str
     """The name of the learner's function that calls the module; "" if there is none."""
     params: int
     first: int = 0
-    """An id for the values of the first argument, to tell sampling from evaluation; 0 if no rule needs it."""
+    """An int that identifies the first argument, by its values if it is a small CPU tensor; 0 if no rule needs it."""
     again: bool = False
     """True if PyTorch's own code calls the module, as ``update_bn`` does."""
     names: tuple[str, ...] = ()
     """The module's names in the learner's function; empty except at the first call from this line."""
     frozen_norms: int = 0
-    """Parameters of each frozen BatchNorm layer in training mode, if eval() was called on a part that contains it,
-    or if nothing else in the module is frozen; 0 if nothing in the module learns."""
+    """Parameters of the frozen BatchNorm layers in training mode that are in a part on which eval() was called, or of
+    all of them if nothing else in the module is frozen; 0 if nothing in the module learns."""
     dropouts: frozenset[Site] = frozenset()
     """The first line of each forward() that mentions a dropout and belongs to a module in evaluation mode."""
     fed: bool = False
@@ -355,7 +351,7 @@ class Forward(Event):
 
 @dataclass(slots=True, eq=False)
 class OptimizerMade(Event):
-    """The creation of an optimizer, or its first use if it is older than the watch."""
+    """The creation of an optimizer, or its first use if the optimizer is older than the watch."""
 
     site: Site
     optimizer: int

@@ -50,9 +50,8 @@ class Cause:
     file: str
     line: int
     column: int = 0
-    """Index of the first character to change, from 0."""
     end_column: int = 0
-    """Index after the last character to change; 0 for the whole line."""
+    """Indices of the first character to change and of the next one to keep; ``end_column`` is 0 for the whole line."""
     insert: Literal["", "above", "below"] = ""
     """The side of ``line`` on which to insert a new line; "" if characters or the whole line are to change."""
 
@@ -64,7 +63,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Edit:
-    """A location, and the line of Python to insert there or to replace its line with."""
+    """A location, and the line of Python to insert there or to put in place of the line there."""
 
     cause: Cause
     line: str
@@ -78,7 +77,6 @@ class Finding:
     """A short stable name, such as "missing-zero-grad"."""
     severity: Severity
     message: str
-    """The bug in one sentence."""
     evidence: str
     """The evidence from the run, with the numbers of updates and batches."""
     file: str
@@ -107,7 +105,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """The findings of one watch, the most severe first; falsy if there are none."""
+    """The findings of one watch, the most severe first. A report without findings is falsy."""
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
@@ -141,7 +139,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The counts and the extent of the watch: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        """The number of findings and what was watched: "2 findings, 1 ignored by comment. Watched 24 updates."."""
         counts = [number_of(len(self), "finding")] if self else []
         if not counts and self.judged and not self.ended:
             counts = ["No findings"]
@@ -162,7 +160,7 @@ class Report:
         return [self.summary, *(f"Not available on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
-        """Return a copy of class Report, without the further attributes of a ``watch``."""
+        """Return a copy whose class is Report, without the other attributes of a ``watch``."""
         return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
@@ -211,7 +209,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return ``file`` relative to the working directory if it is inside, else unchanged; "cell" for a notebook cell."""
+    """Return ``file`` relative to the working directory, or unchanged if it is outside; "cell" for a notebook cell."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

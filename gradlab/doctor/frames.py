@@ -29,12 +29,13 @@ def _site(frame: FrameType | None) -> Site:
 
 
 def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
-    """Return the learner's line, else a library's, and a hash of the calls to it, to distinguish callers of a helper.
+    """Return the learner's line, or else a library's, and a hash of the calls that led to the line.
 
-    If the learner's own calls are fewer than ``_MOST_CALLS``, the hash also includes library calls around them.
+    The hash distinguishes the callers of a helper. If the learner's own calls are fewer than ``_MOST_CALLS``, the hash
+    also includes library calls around them.
     """
     chain: list[FrameType] = []
-    libraries: list[FrameType] = []  # those around the outermost frame of ``chain``
+    libraries: list[FrameType] = []  # the library frames around the outermost frame of ``chain``
     for each_frame in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(each_frame.f_code.co_filename)
         if owner is _USER:
@@ -66,7 +67,7 @@ def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
-    """Return the learner's line at ``frame``; inside constructors of modules, the line that calls the outermost one."""
+    """Return the learner's line at ``frame`` or, inside module constructors, the line that calls the outermost one."""
     frame = outer = user_frame(frame)
     while outer is not None:
         maker = user_frame(outer.f_back)
@@ -127,6 +128,6 @@ def value_in(frame: FrameType, node: ast.AST) -> Any:
     if isinstance(node, ast.Subscript):
         owner, index = value_in(frame, node.value), value_in(frame, node.slice)
         if type(owner) in (dict, list, tuple) and type(index) in (int, str):
-            with suppress(LookupError, TypeError):  # the variables may have changed since
+            with suppress(LookupError, TypeError):  # the variables may have changed since the line ran
                 return owner[index]
     return None

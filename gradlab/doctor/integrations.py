@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _lightning_doctor() -> type:
-    # Lightning has two distributions with separate classes: the Trainer's is in the package that is already loaded.
+    # Lightning has two distributions with separate classes. The Trainer is from the one that is already loaded.
     packages = sorted(("lightning.pytorch", "pytorch_lightning"), key=lambda name: name not in sys.modules)
     base: Any = _needed("LightningDoctor", "lightning", *packages).Callback
 
@@ -58,7 +58,7 @@ def _trainer_doctor() -> type:
         report: watch
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if hasattr(self, "report"):  # a previous training has ended in an error
+            if hasattr(self, "report"):  # a previous training ended in an error
                 self.report.__exit__(None, None, None)
             self.report = watch().__enter__()
 
@@ -75,7 +75,7 @@ def _needed(name: str, distribution: str, *packages: str) -> Any:
         except ModuleNotFoundError as error:
             if not package.startswith(error.name or package):
                 raise
-    raise ImportError(f"{name} needs {' or '.join(packages)}, which is not installed: pip install {distribution}")
+    raise ImportError(f"{name} needs {' or '.join(packages)}. Install it with: pip install {distribution}")
 
 
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:

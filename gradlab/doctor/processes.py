@@ -39,7 +39,7 @@ def read_report(path: Path) -> Report | None:
 
 @dataclass
 class ChildRun:
-    """A replacement for a process's ``run`` that also watches it if there is a ``path`` for the report.
+    """A replacement for a process's ``run`` that also watches the process if there is a ``path`` for the report.
 
     It can be pickled for a new interpreter. In a forked process, ``leave`` ends the watch inherited from the parent.
     """

@@ -26,14 +26,12 @@ _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class FindingFilter:
-    """The codes to report, and the lowest severity that makes the exit code 1."""
+    """The codes to report and to ignore, and the lowest severity that makes the exit code 1."""
 
     select: tuple[str, ...] = ()
     """Codes to report; empty for all."""
     ignore: tuple[str, ...] = ()
-    """Codes to leave out."""
     fail_on: Severity = "warning"
-    """The lowest severity that makes the exit code 1."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for an unknown code or severity, and TypeError if the codes are not a list."""
@@ -90,9 +88,6 @@ def format_report(report: Report, form: str) -> str:
     return _WRITERS[form](report)
 
 
-_GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
-
-
 def _github(report: Report) -> str:
     lines = [_annotation(finding) for finding in report.findings]
     if not lines or not report.judged or report.ignored:
@@ -105,8 +100,9 @@ def _annotation(finding: Finding) -> str:
     location = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
     cause = finding.cause
     edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}" if cause else ""
+    level = "notice" if finding.severity == "hint" else finding.severity
     text = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
-    return f"::{_GITHUB[finding.severity]} {location}title={_property(finding.code)}::{_escaped(text)}"
+    return f"::{level} {location}title={_property(finding.code)}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:
@@ -131,7 +127,7 @@ class ReportPrinter:
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
-        self._here = f"{Path.cwd()}{os.sep}"  # the program may change the directory
+        self._here = f"{Path.cwd()}{os.sep}"  # the program may change the working directory
         self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
         self._stdout: int | None = None
@@ -142,7 +138,7 @@ class ReportPrinter:
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
-                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, such as in a notebook
+                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, as in a notebook
                     self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
                     at_end.callback(setattr, self, "_stdout", None)
                     at_end.callback(os.close, self._stdout)
@@ -150,7 +146,7 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report if it has changed since the last call; return whether a finding makes the exit code 1."""
+        """Write the report if it is new or has changed. Return whether a finding makes the exit code 1."""
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)
@@ -158,7 +154,7 @@ class ReportPrinter:
             replace(self._from_here(each), cause=each.cause and self._from_here(each.cause)) for each in shown.findings
         ]
         content = (shown.summary, *shown.findings)
-        if content != self._written and not (self._written and self._alone):
+        if content != self._written and not (self._written and self._alone):  # only one report on stdout is valid
             self._put(format_report(shown, self._form))
         self._written = content
         return self._wanted.fails(shown.findings)
@@ -182,7 +178,7 @@ class ReportPrinter:
 
 
 def write_stdout(text: str = "") -> bool:
-    """Print and flush ``text``; return False if standard output is closed or, as with ``| head``, no longer read."""
+    """Print and flush ``text``. Return False if standard output is closed or, as with ``| head``, no longer read."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:

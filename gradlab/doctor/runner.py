@@ -19,6 +19,7 @@ from .rules import RULES
 from .rules.base import FACTS, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
+_RECENT = 40  # backward passes: more than two of the longest windows that a Recipe allows
 
 
 class RuleRunner:
@@ -30,7 +31,6 @@ class RuleRunner:
         self._patches = Patches()
         self._handles: list[Any] = []
         self.counts: Counter[type] = Counter()
-        """Number of events of each kind."""
         self.looks = 0
         """Number of losses that were examined for flaws."""
         self.edits = 0
@@ -60,12 +60,12 @@ class RuleRunner:
 
     @never_raises
     def _finish(self) -> None:
-        if not self.log.thread.runs_elsewhere():  # the watched thread may be writing to a .grad
+        if not self.log.thread.runs_elsewhere():  # otherwise that thread may be writing to a .grad
             self.log.detect_changes()
         self.log.flush()
 
     def take(self, events: list[Event]) -> None:
-        """Process events in order: rules receive the facts of an event before the state is updated with it."""
+        """Process events in order: rules receive the facts of an event before the event updates the state."""
         state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
         self.looks += sum(event.looked for event in events if type(event) is Backward)
@@ -83,11 +83,8 @@ class RuleRunner:
             rule.end(normal=normal)
 
     def findings(self) -> list[Finding]:
-        """Return the findings, the most severe first, and within a severity in the order of their detection."""
+        """Return the findings, the most severe first; those of one severity are in the order of their detection."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-_RECENT = 40  # backward passes; more than two of the longest windows of a Recipe
 
 
 class LiveDoctor:
@@ -110,8 +107,5 @@ class LiveDoctor:
 
     def text(self) -> str:
         """Return the current errors and warnings in one line; "" if there are none."""
-        return " ".join(
-            f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
-            for finding in self.findings()
-            if finding.severity != "hint"
-        )
+        serious = [finding for finding in self.findings() if finding.severity != "hint"]
+        return " ".join(f"Line {finding.line}: {finding.message} Fix: {finding.fix}" for finding in serious)

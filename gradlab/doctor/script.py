@@ -31,10 +31,10 @@ from .reports import FindingFilter, ReportPrinter, write_stdout
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
-"""Exit codes; NOT_RUN is also for a program that fails without a finding, or trains nothing that can be judged."""
+"""Exit codes. NOT_RUN is also the code of a program that fails without a finding, or trains nothing to be judged."""
 _TORCHRUN = "torch.distributed.run"  # the module that the command torchrun runs
-_GRACE_SECONDS = 2.0  # in which processes that also received Ctrl-C may end by themselves
-_REPORT_SECONDS = 10.0  # in which a process that is being ended may write its report
+_GRACE_SECONDS = 2.0  # for processes that also received Ctrl-C to end by themselves
+_REPORT_SECONDS = 10.0  # for a process that is being ended to write its report
 
 
 def run_script(
@@ -59,7 +59,7 @@ def run_script(
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
-    atexit.register(write_stdout)  # runs after the program's own exit handlers; Python's flush could fail
+    atexit.register(write_stdout)  # runs after the program's exit handlers; otherwise Python's own flush could fail
     try:
         launches = name == _TORCHRUN if module else Path(name).name == "torchrun"
         program = None if launches else find_program(name, module=module)
@@ -106,7 +106,7 @@ class ProgramWatch(watch):
         process.run = ChildRun(process, path, self._limits, leave)  # type: ignore[method-assign]  # pickled with it
 
     def run(self, program: EntryPoint, arguments: Sequence[str]) -> tuple[int | None, Report]:
-        """Run a program; return its exit code, None if it was ended from outside, and the report."""
+        """Run a program. Return its exit code, or None if it was ended from outside, and the report."""
         code = _run(program, arguments, self)
         try:
             self._finish(ended=code is None)
@@ -116,12 +116,12 @@ class ProgramWatch(watch):
         return code, self._report()
 
     def _finish(self, *, ended: bool) -> None:
-        """Wait for children and end daemons, as Python does at exit; if the program was ended, end all children."""
+        """Wait for children and end daemons, as Python does at exit. With ``ended``, end all children."""
         waiting = [process for process in multiprocessing.active_children() if process in self._running]
         end = time.monotonic() + _GRACE_SECONDS
         for process in waiting:
             if ended:
-                with suppress(KeyboardInterrupt, TerminatedError):  # another Ctrl-C ends this wait, not the ending
+                with suppress(KeyboardInterrupt, TerminatedError):  # another Ctrl-C ends only this wait
                     process.join(max(0.0, end - time.monotonic()))
             if ended or process.daemon:
                 process.terminate()
@@ -149,7 +149,7 @@ def _rank() -> int | None:
 
 
 def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) -> tuple[int | None, Report]:
-    """Run torchrun with each rank under the doctor; return its exit code, None if it was ended, and rank 0's report."""
+    """Run torchrun with each rank under the doctor. Return its exit code (None if it was ended) and rank 0's report."""
     code = None
     with (
         suppress(KeyboardInterrupt, TerminatedError),
@@ -186,7 +186,7 @@ def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: 
 
 
 def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:
-    """Run a program inside ``block``; return its exit code, None if Ctrl-C, SIGTERM or ``| head`` ended it."""
+    """Run a program inside ``block``, and return its exit code, or None if Ctrl-C, SIGTERM or ``| head`` ended it."""
     argv, path = [*sys.argv], [*sys.path]
     sys.argv[:], sys.path[0] = [program.name, *arguments], program.folder
     try:
@@ -204,7 +204,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
         if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
             return None  # only the reader of standard output is gone
         strip_doctor_frames(error)
-        if not program.file.endswith(".ipynb"):  # IPython has already printed it
+        if not program.file.endswith(".ipynb"):  # IPython has already printed the traceback
             traceback.print_exception(error, file=sys.stderr)
         return 1
     finally:
@@ -266,7 +266,7 @@ def _find_module(name: str) -> EntryPoint:
     loader: Any = spec.loader if spec is not None else None
     code = loader.get_code(name) if hasattr(loader, "get_code") else None
     if spec is None or spec.origin is None or code is None:
-        raise NotRunnableError(f"-m {name}: no module of this name can be run")
+        raise NotRunnableError(f"-m {name}: found no module with this name that can be run")
     names = {"__spec__": spec, "__package__": spec.parent, "__loader__": loader}
     return EntryPoint(spec.origin, spec.origin, folder, lambda: _run_main(code, **names))
 

@@ -55,7 +55,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
         self.processes = 0
-        """Number of processes that this one has started with multiprocessing, without data loaders and managers."""
+        """Number of processes that this one has started with multiprocessing, except for data loaders and managers."""
         self.trained = False
         """True if the watched thread of this process has trained anything."""
 
@@ -84,7 +84,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 message = "watch: seconds needs a thread, and no thread can be started here; use updates"
                 raise ValueError(message) from None
             self._stops.callback(clock.cancel)
-        self._stops.enter_context(main_thread.hold())  # labs must not train in the watched loop
+        self._stops.enter_context(main_thread.hold())  # so that no lab trains during the watch
         log.thread.may_change = True
         self._warned = TorchWarnings(runner.context)
         patches = Patches((BaseProcess, "start", self._start_process), (warnings, "showwarning", self._warned.hear))
@@ -122,7 +122,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if runner is None:
             return
         self._stops.close()
-        if os.getpid() != self._process:  # a forked worker: its parent reports
+        if os.getpid() != self._process:  # in a forked worker, whose parent reports
             return
         log, context = runner.log, runner.context
         try:
@@ -134,7 +134,13 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         except Exception as failure:
             log.give_up(failure)
         try:
-            self._summarize(runner, error)
+            passes, beside = log.passes, [*log.thread.beside.values()]
+            self.findings = [] if beside and log.thread.followed else runner.findings()
+            self.trained = bool(passes.count or log.steps or passes.grad_calls)
+            self.judged = self.trained and not beside
+            self.ended = ending_words(error)
+            self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
+            self.checked = checked_words(runner, beside)
         except Exception as failure:
             log.give_up(failure)
         if early:
@@ -147,19 +153,9 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self.judged = False
             self.watched += f" The doctor failed and stopped watching ({log.failure})."
 
-    def _summarize(self, runner: RuleRunner, error: BaseException | None) -> None:
-        passes, thread = runner.log.passes, runner.log.thread
-        beside = [*thread.beside.values()]
-        self.findings = [] if beside and thread.followed else runner.findings()
-        self.trained = bool(passes.count or runner.log.steps or passes.grad_calls)
-        self.judged = self.trained and not beside
-        self.ended = ending_words(error)
-        self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
-        self.checked = checked_words(runner, beside)
 
-
-_MOST_NAMED = 4  # optimizers
-_MOST_CHARACTERS = 100  # of an error's message
+_MOST_NAMED = 4  # optimizers or threads
+_MOST_CHARACTERS = 100  # characters of an error's message
 _COUNTED: dict[type, tuple[str, str]] = {
     Backward: ("backward pass", "es"),
     Step: ("step", "s"),
@@ -227,10 +223,8 @@ def ending_words(error: BaseException | None) -> str:
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
-    where, why = (
-        f" in line {site[1]}" if site else "",
-        f" ({shorten(lines[0].partition(' (')[0], _MOST_CHARACTERS)})" if lines else "",
-    )
+    where = f" in line {site[1]}" if site else ""
+    why = f" ({shorten(lines[0].partition(' (')[0], _MOST_CHARACTERS)})" if lines else ""
     return f"The block ended with {type(error).__name__}{where}{why}"
 
 

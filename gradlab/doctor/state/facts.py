@@ -1,4 +1,4 @@
-"""Facts for the rules: the backward passes in the gradients of parameters, and the gradients at a step."""
+"""The facts about gradients and steps that rules receive, and the records in these facts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class GradPass:
 
     backward: Backward
     used_by: int = -1
-    """Index of the optimizer whose step used the pass last; -1 for none."""
+    """Index of the last optimizer whose step used the pass; -1 if no step has used it."""
     unscaled: bool = False
 
 
@@ -36,18 +36,14 @@ class ParamGroupState:
         self.params &= ~params
         return replace(self, params=params, passes=[replace(grad_pass) for grad_pass in self.passes])
 
-    def empty(self) -> None:
-        """Remove all passes, as after a clearing."""
-        self.passes, self.edited = [], False
-
 
 @dataclass
 class SinceLastStep:
-    """Events since the last step of an optimizer."""
+    """Events since an optimizer's last step, which a GradScaler may have skipped."""
 
     backwards: list[Backward] = field(default_factory=list)
     clearings: list[Clear] = field(default_factory=list)
-    """Clearings of gradients that no step had used, among those of the optimizer's parameters."""
+    """Clear events that affected the optimizer's parameters and removed passes that no step had used."""
     others: int = 0
     """Number of backward passes that added to none of the optimizer's parameters."""
     called: int = 0
@@ -60,7 +56,7 @@ class SinceLastStep:
 
 @dataclass(frozen=True)
 class MaybeCleared:
-    """Parameters with gradients that are zeros and were not read before: cleared, or zero from the start."""
+    """Parameters whose gradients are all zeros when first read: they were cleared, or zero from the start."""
 
     params: int
 
@@ -71,7 +67,7 @@ class StepFacts:
 
     step: Step
     number: int
-    """Index of this step among those of its optimizer, from 1."""
+    """Number of this step among the steps of its optimizer, from 1."""
     groups: list[ParamGroupState]
     since: SinceLastStep
     passes: list[GradPass]

@@ -21,7 +21,7 @@ _MOST_SINCE_STEP = 512
 
 
 class GradState:
-    """Tracks gradients: callers split an event into ``parts``, and call ``fact`` and then ``take`` for each part."""
+    """Tracks gradients: callers split an event with ``parts``, and pass each part to ``fact`` and then to ``take``."""
 
     def __init__(self) -> None:
         self._takers: dict[type, Callable[[Any], None]] = {
@@ -44,7 +44,7 @@ class GradState:
         self.last: dict[int, StepFacts] = {}
         """Index of an optimizer -> the facts of its newest step."""
         self.sizes: defaultdict[int, list[int]] = defaultdict(list)
-        """Index of an optimizer -> number of new passes in each of its first steps that used a single call path."""
+        """Index of an optimizer -> number of new passes in each of its first steps whose passes have one call path."""
         self.lines: defaultdict[int, set[Site]] = defaultdict(set)
         """Index of an optimizer -> the lines of the newest pass in each of its steps."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
@@ -60,50 +60,50 @@ class GradState:
         """Indices of optimizers that stepped with a gradient, or with a closure that computed or changed gradients."""
         self.reached = 0
         """Parameters that any backward pass added to."""
-        self.training = self.given_outputs = 0
-        """Parameters of models called in training mode with gradients, and of those whose input required a gradient."""
+        self.training = 0
+        """Parameters of models that were called in training mode with gradients enabled."""
+        self.given_outputs = 0
+        """The subset of ``training`` whose models were called with an input that required a gradient."""
         self.training_sites: set[Site] = set()
-        """Lines that take steps, or call models in training mode."""
+        """Lines that take steps, or call models in training mode with gradients enabled."""
         self.called_since_step = False
         """True if a model was called with gradients enabled since the last step."""
         self.last_step = Step(NO_SITE, -1, 0, 0)
         """The newest step of any optimizer."""
-        self.newest = 0
-        """Number of the newest backward pass."""
-        self.newest_site = NO_SITE
-        """Line of the newest backward pass."""
+        self.newest, self.newest_site = 0, NO_SITE
+        """Number and line of the newest backward pass."""
         self.first_passes: list[Backward] = []
         """The first passes that have added to gradients."""
         self.cuts: Sequence[Any] = ()
-        """The Ops that cut parameters off from the newest loss in which any such Op was found."""
+        """The newest ``Backward.cuts`` that is not empty."""
         self.losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOSSES))
         """Call path -> its last finite losses."""
         self._zero = self._nonzero = 0
         """Parameters whose gradient was all zeros when it was last read, and those whose gradient was not."""
 
     def parts(self, event: Any) -> list[Any]:
-        """Return ``event``, preceded by a clearing if its norms show zeros that no watched call explains.
+        """Return [``event``], or [clear, ``event``] if its norms show zeros that no watched call explains.
 
-        The clearing is a Clear if any of these gradients was nonzero when last read, else a MaybeCleared of those not
-        read before, whose passes do not count as lost. Gradients that a pass left as zeros are not a clearing.
+        The clear is a Clear of all parameters whose gradients are zeros if any of these was nonzero when last read.
+        Otherwise, it is a MaybeCleared of those that were never read before, whose passes do not count as lost. Zeros
+        that were already zeros when last read, such as those that a pass left, need no explanation.
         """
         norms = getattr(event, "norms", None)
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
             return [event]
         params = event.present if isinstance(event, Backward) else event.params
-        zeros = _zeros(params, norms)
-        unread = zeros & ~self._zero & ~self._nonzero
-        cleared = zeros & self._nonzero
+        was_zero, was_nonzero = self._zero, self._nonzero
+        zeros = self._note_zeros(params, norms)
+        unread, cleared = zeros & ~was_zero & ~was_nonzero, zeros & was_nonzero
         if isinstance(event, Backward):
             event.norms, event.present, event.nonzero = None, event.present & ~zeros, params & ~zeros
         else:
-            event.params &= ~(zeros if cleared else zeros & ~self._zero)
+            event.params &= ~(zeros if cleared else zeros & ~was_zero)
         emptied: list[Any] = [Clear(NO_SITE, zeros)] if cleared else [MaybeCleared(unread)] if unread else []
-        self._zero, self._nonzero = self._zero & ~params | zeros, self._nonzero & ~params | params & ~zeros
         return [*emptied, event]
 
     def fact(self, event: Any) -> Any:
-        """Return the fact that rules receive about ``event``, from the state before it; None if they receive none."""
+        """Return the fact about ``event`` for the rules, from the state before the event; None if there is no fact."""
         kind = type(event)
         if kind is Step:
             self.last[event.optimizer] = facts = self._facts(event)
@@ -124,9 +124,9 @@ class GradState:
         if (taker := self._takers.get(type(event))) is not None:
             taker(event)
 
-    def _empty(self, event: MaybeCleared | events.ParamSlotReused) -> None:
+    def _empty(self, event: Clear | MaybeCleared | events.ParamSlotReused) -> None:
         for group in self.groups(event.params):
-            group.empty()
+            group.passes, group.edited = [], False
         self._merge()
 
     def _facts(self, step: Step) -> StepFacts:
@@ -168,7 +168,7 @@ class GradState:
             return
         self._note_zeros(params, event.norms)
         backward.zeros |= params & self._zero
-        used = params & self.params_of.get(backward.closure_of, 0)  # a pass in a closure counts as used by its step
+        used = params & self.params_of.get(backward.closure_of, 0)  # the step that runs a closure uses its passes
         backward.added |= params
         self.reached |= params
         if len(self.first_passes) < _FIRST_PASSES:
@@ -206,13 +206,13 @@ class GradState:
             since.called |= event.params
             since.after |= event.params if event.grad else 0
 
-    def _note_zeros(self, params: int, norms: Any) -> None:
-        """Record from ``norms`` the gradients that are zeros and those that are not; forget both if it is None."""
-        self._zero &= ~params
-        self._nonzero &= ~params
-        if norms is not None:
-            self._zero |= (zeros := _zeros(params, norms))
-            self._nonzero |= params & ~zeros
+    def _note_zeros(self, params: int, norms: Any) -> int:
+        """Record and return the gradients of ``params`` that are zeros. If ``norms`` is None, none is known to be."""
+        measured = [] if norms is None else [*zip(bit_positions(params), norms, strict=True)]
+        zeros = sum(1 << number for number, norm in measured if not float(norm))
+        self._zero = self._zero & ~params | zeros
+        self._nonzero = self._nonzero & ~params | (0 if norms is None else params & ~zeros)
+        return zeros
 
     def _clear(self, event: events.Clear) -> None:
         lost: list[events.Backward] = []
@@ -220,14 +220,13 @@ class GradState:
             for grad_pass in group.fresh:
                 grad_pass.backward.cleared_params |= group.params
                 lost.append(grad_pass.backward)
-            group.empty()
         event.lost = unique_sorted(lost)
         if event.site != NO_SITE:
             self.last_clear = event.site
         for optimizer, params in self.params_of.items() if event.lost else ():
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_SINCE_STEP:
                 self.since[optimizer].clearings.append(event)
-        self._merge()
+        self._empty(event)
 
     def _reused(self, event: events.ParamSlotReused) -> None:
         """Forget parameters that no longer exist, since new parameters have their bits."""
@@ -287,14 +286,8 @@ class GradState:
                 grad_pass.unscaled = True
 
     def _merge(self) -> None:
-        """Merge all groups that have no passes and were not edited; usually these are all the groups there are."""
+        """Merge the groups that have no passes and were not edited."""
         empty = [group for group in self._groups if not group.passes and not group.edited]
         if len(empty) > 1:
             filled = [group for group in self._groups if group.passes or group.edited]
             self._groups = [*filled, ParamGroupState(union_bits(group.params for group in empty))]
-
-
-def _zeros(params: int, norms: Any) -> int:
-    if norms is None:
-        return 0
-    return sum(1 << number for number, norm in zip(bit_positions(params), norms, strict=True) if not float(norm))

@@ -37,10 +37,8 @@ class VariableNames:
 
     def wants(self, *, optimizer: int, params: int) -> bool:
         """Return whether ``optimizer`` or one of ``params`` has no name yet and another search is allowed."""
-        if self._searches >= _MOST_SEARCHES:
-            return False
-        nameless = params & ~sum(1 << number for number in self.params)
-        return bool(nameless) or (optimizer >= 0 and optimizer not in self.optimizers)
+        nameless = bool(params & ~sum(1 << number for number in self.params))
+        return self._searches < _MOST_SEARCHES and (nameless or (optimizer >= 0 and optimizer not in self.optimizers))
 
     def collect(self, frame: FrameType | None, numbers: dict[int, int], bits: Callable[[list[Tensor]], int]) -> None:
         """Collect names from the variables of ``frame`` and of its callers.
@@ -53,11 +51,10 @@ class VariableNames:
                 return
             for name, value in _named_objects(frame):
                 if isinstance(value, Optimizer):
-                    number = numbers.get(id(wrapped_optimizer(value)))
-                    names = self.optimizers.setdefault(number, []) if number is not None else None
+                    table, number = self.optimizers, numbers.get(id(wrapped_optimizer(value)), -1)
                 else:
-                    bit = bits([value])
-                    names = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
+                    table, number = self.params, bits([value]).bit_length() - 1
+                names = table.setdefault(number, []) if number >= 0 else None
                 if names is not None and name not in names and len(names) < _MOST_NAMES:
                     names.append(name)
             frame = frame.f_back
@@ -84,14 +81,14 @@ def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:
-    """Return the best name of an object: unique if possible, preferably not short like ``o``; "" if it has none."""
+    """Return the best name of an object; "" if it has none. Unique names come first, and short ones like ``o`` last."""
     candidates = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT_NAME)
     unique = [name for name in candidates if sum(name in other for other in names.values()) == 1]
     return next(iter(unique or candidates), "")
 
 
 def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """Yield (expression, object) for the optimizers and parameters that a function's variables lead to."""
+    """Yield (expression, object) for the optimizers and parameters in a function's variables and their parts."""
     local = variables(frame).items()
     waiting = deque((name, value, 0) for name, value in local if not name.startswith("_") and name not in _SHELL)
     if frame.f_code.co_name != "<module>":
@@ -112,12 +109,12 @@ def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
 
 
 def spelled(name: str) -> str:
-    """Return a dotted name as Python code: ``net.blocks[0].weight`` for ``net.blocks.0.weight``."""
+    """Return a dotted name as a Python expression: ``net.blocks[0].weight`` for ``net.blocks.0.weight``."""
     return re.sub(r"\.(\d+)(?=[.\[]|$)", r"[\1]", name)
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (expression, value) for elements of containers, plain containers in a module, or an object's attributes."""
+    """Yield (expression, value) for a container's elements, a module's plain containers, or an object's attributes."""
     if isinstance(value, dict):
         for key, child in list(value.items())[:_MOST_ELEMENTS]:
             if isinstance(key, (str, int)):

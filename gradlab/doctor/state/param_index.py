@@ -20,8 +20,7 @@ from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
 _REUSE_ABOVE = 1024  # parameters; above it, indices of parameters that no longer exist are reused
-
-_MOST_ELEMENTS = 100_000  # of a weight, above which its norm is not compared
+_MOST_ELEMENTS = 100_000  # largest number of elements of a weight whose norm is compared
 _MOST_CHOSEN = 16  # cached sets of parameters
 
 
@@ -42,15 +41,15 @@ class ParamIndex:
         self._states: list[tuple[int, int, int]] = []
         self._weight_states: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
-        """Version of each parameter when it was registered; each write to the weights increments it."""
+        """Version counter of each parameter at its registration; each write to the weights increments the counter."""
         self.with_new_grad = 0
-        """Parameters that a backward pass has added to since they were last cleared."""
+        """Parameters whose gradients a backward pass has added to since they were last cleared."""
         self.expected_changes = 0
         """Parameters whose next change of ``.grad`` comes from clipping."""
         self.wanted_values = 0
         """Parameters whose gradients are read when a backward pass begins, because a rule needs their values."""
         self.wanted_values_after = 0
-        """Parameters whose gradients are read when a backward pass ends, to tell zeros that it left from a clearing."""
+        """Parameters whose gradients are read when a backward pass ends, to recognize zeros that the pass left."""
 
     def __len__(self) -> int:
         return len(self._params)
@@ -115,14 +114,14 @@ class ParamIndex:
         return sum(1 << number for number, reference in enumerate(self._params) if reference() is not None)
 
     def alive(self, params: int) -> list[tuple[int, Tensor]]:
-        """Return those of ``params`` that still exist, each with its index."""
+        """Return (index, parameter) for each of ``params`` that still exists."""
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
         """Return the subsets of ``params`` that have a gradient, that have lost it, and whose gradient has changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
-            if (param := reference()) is None:  # its gradient is gone as well, which is not a clearing
+            if (param := reference()) is None:  # its gradient no longer exists either, but was not cleared
                 continue
             before, now = self._states[number], _state(param)
             self._states[number] = now
@@ -154,7 +153,7 @@ class ParamIndex:
         return sum(1 << n for n in range(len(self._params)) if id(self._grad(n)) in wanted)
 
     def weights_changed(self) -> int:
-        """Return the parameters whose weights have changed since the last call, for loops without an optimizer.
+        """Return the parameters whose weights have changed since the last call.
 
         A write through ``.data`` does not raise the version, so the norm of small weights on a CPU is compared as well.
         """
@@ -171,25 +170,25 @@ class ParamIndex:
         return changed
 
     def weights_ever_written(self, params: int) -> int:
-        """Return those of ``params`` whose weights were written to since they were registered."""
-        changed = (number for number, param in self.alive(params) if _version(param) != self.versions[number])
-        return union_bits(1 << number for number in changed)
+        """Return those of ``params`` whose weights have been written to since their registration."""
+        return sum(1 << number for number, param in self.alive(params) if _version(param) != self.versions[number])
 
     def versions_of(self, params: int) -> int:
-        """Return the sum of the version counters of ``params``, which rises with each write to one of them."""
+        """Return the sum of the version counters of ``params``, which each write to their weights increments."""
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
-        """Return a tensor with a number for each gradient of ``params``, which is 0 only if the gradient is all zeros.
+        """Return a tensor with one number for each gradient of ``params``: 0 if the gradient is all zeros, else not 0.
 
-        None if any parameter has no gradient, or one without values (on the device "meta", or of a Tensor subclass).
+        Return None if ``params`` is empty, if any of them has no gradient, or if the values of a gradient cannot be
+        read, because it is on the device "meta" or of a Tensor subclass.
         """
         grads = self.grads(params)
         if not grads or len(grads) < params.bit_count() or any(type(g) is not Tensor or g.is_meta for g in grads):
             return None
         with torch.no_grad(), _torch.disable_current_modes():  # hidden from the learner's modes
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
-            norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
+            norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm, since squares of tiny numbers round to 0
             if len({(norm.device, norm.dtype) for norm in norms}) > 1:
                 norms = [(norm != 0).to(norms[0].device, non_blocking=True) for norm in norms]
             return torch.stack(norms)
@@ -206,12 +205,12 @@ class ParamIndex:
 def _version(param: Tensor) -> int:
     try:
         return param._version
-    except RuntimeError:  # created in inference mode
+    except RuntimeError:  # a tensor created in inference mode has no version
         return 0
 
 
 def _state(param: Tensor) -> tuple[int, int, int]:
-    """Return the id, version and address of ``.grad``, or _NONE; ``.grad.data = x`` changes only the address."""
+    """Return (id, version, address) of ``.grad``, or _NONE without one. ``.grad.data = x`` changes only the address."""
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
@@ -220,7 +219,7 @@ def _state(param: Tensor) -> tuple[int, int, int]:
 
 
 def fetch_norms(events: list[Any]) -> None:
-    """Replace norms, losses and target weights that are tensors with numbers, in one transfer per device and dtype."""
+    """Replace tensors in events (norms, losses, target weights) with numbers, in one transfer per device and dtype."""
     waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
         for name in ("norms", "loss", "tokens"):

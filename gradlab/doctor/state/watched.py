@@ -15,6 +15,8 @@ from .param_index import ParamIndex
 
 _MOST_MODELS = 500  # models, including some that no longer exist
 _MOST_TIES = 64
+_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
+_BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
 
 
 class WatchedModule:
@@ -51,7 +53,7 @@ class WatchedModule:
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the class names of a mode-dependent part in training mode and one in evaluation mode; "" for none."""
+        """Return the class names of mode-dependent parts, one in training and one in evaluation mode; "" for none."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -61,7 +63,7 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """Calls of ``load_state_dict()`` on one line with the object's own tensors, changed since its ``state_dict()``."""
+    """Calls of ``load_state_dict()`` on one line, with an object's own tensors that changed after ``state_dict()``."""
 
     kind: str
     dict_site: Site
@@ -77,7 +79,7 @@ class Tie:
 
     owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
-    """The line that last assigned a parameter to one of the attributes; NO_SITE if none has since."""
+    """The line that last assigned another parameter to one of the attributes; NO_SITE if there is none."""
     params: tuple[int, ...] = ()
     """The bits of the attributes' current parameters if they are two of the same shape; empty otherwise."""
 
@@ -105,8 +107,9 @@ class ModuleIndex:
         """Modules whose eval() was called directly, without a call of train() since."""
         self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, and its name there
         self.ties: dict[tuple[int, str], Tie] = {}
-        """Id of a module and name of an attribute -> the tie of the parameter assigned there."""
-        self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> number of optimizers, line
+        """Id of a module and name of its attribute -> the Tie that the attribute belongs to."""
+        self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Parameter -> the number of optimizers when it was registered, and the line that registered it."""
 
     def see(self, module: nn.Module) -> WatchedModule:
         """Return the record of a called module, refreshed at some of its calls, since its parts can be replaced."""
@@ -183,12 +186,6 @@ def _used_names(module: nn.Module) -> tuple[str, ...]:
     return getattr(getattr(forward, "__code__", None), "co_names", ())
 
 
-_BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
-
-
-_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
-
-
 @dataclass(eq=False, slots=True)
 class WatchedOptimizer:
     """The record of an optimizer: its index, its parameters, and checks of its weights."""
@@ -202,7 +199,7 @@ class WatchedOptimizer:
     written: int = -1
     """The sum of some weights' version counters after the last step; -1 before the first."""
     parent: WatchedOptimizer | None = None
-    """Until the first step, the previous optimizer that the same line created over the same weights."""
+    """The previous optimizer that the same line created over the same weights; None from the first step on."""
     predecessors: int = 0
     """Number of optimizers before this one, each of which stepped and left its weights to the next."""
     has_memory: bool = False
@@ -212,7 +209,7 @@ class WatchedOptimizer:
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """Some weights that have a gradient but require none, each with some of its values before the newest step."""
     values: list[Tensor] | None = None
-    """Values of some weights after the newest step; None for the first optimizer of a line, or if unreadable."""
+    """Values of some weights after the newest step; None for a line's first optimizer, or if they cannot be read."""
 
 
 class OptimizerIndex:
@@ -242,14 +239,13 @@ class OptimizerIndex:
         return watched
 
     def add(self, optimizer: Optimizer) -> WatchedOptimizer:
-        """Watch a new optimizer and return its record; above ``_REUSE_ABOVE`` optimizers, indices are reused."""
+        """Watch a new optimizer, and return its record."""
         count, taken = self._count, {watched.number for watched in self._watched.values()}
         numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _REUSE_ABOVE else []
         self._last = next((number for number in numbers if number not in taken), count)
         self._count = max(count, self._last + 1)
-        self._watched[optimizer] = WatchedOptimizer(self._last)
-        watched = self.find(optimizer)
-        assert watched is not None
+        self._watched[optimizer] = watched = WatchedOptimizer(self._last)
+        self.find(optimizer)  # sets the parameters of ``watched``
         return watched
 
     def stepping_instead(self, idle: WatchedOptimizer) -> int:
