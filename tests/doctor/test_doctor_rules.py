@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,12 @@ def test_a_frozen_norm_is_told_where_its_part_was_to_rest(rests: bool, codes: li
             model(torch.randn(8, 2)).pow(2).mean().backward()
             optimizer.step()
     assert report.codes == codes
+
+
+def test_the_fix_names_the_module_that_is_in_no_optimizer() -> None:
+    with watch() as report:
+        runpy.run_path(str(ROOT / "tests/corpus/bad/params-missing-from-optimizer/head_without_bias.py"))
+    assert [bug.fix for bug in report.findings] == ['optimizer.add_param_group({"params": net.head.parameters()})']
 
 
 def test_rules_are_found_by_being_there() -> None:

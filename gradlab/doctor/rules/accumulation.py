@@ -94,13 +94,15 @@ class WindowDropped(Rule):
     ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
     def _begin(self) -> None:
-        self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
+        # optimizer -> numbers of applied and of lost batches -> number of such updates, and the batches last lost
+        self._wiped: defaultdict[int, dict[tuple[int, int], tuple[int, list[Any]]]] = defaultdict(dict)
         self._odd: dict[int, str] = {}
 
     def step(self, facts: StepFacts) -> None:
         optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.state.sizes[facts.step.optimizer]
         if lost := lost_in(facts):
-            self._wiped[optimizer].append((len(fresh), lost))
+            wiped, counts = self._wiped[optimizer], (len(fresh), len(lost))
+            wiped[counts] = wiped.get(counts, (0, []))[0] + 1, lost
         if sizes and len(fresh) > sizes[0]:
             self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
@@ -110,7 +112,7 @@ class WindowDropped(Rule):
             if not sizes:
                 continue
             window, often = Counter(sizes).most_common(1)[0]
-            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
+            wiped = [case for (size, lost), case in self._wiped[optimizer].items() if size == window and lost < window]
             left = left_in(self.context, optimizer)
             alone = len(self.state.lines[optimizer]) == 1  # all its passes come from one line
             if leaks(sizes):
@@ -122,8 +124,9 @@ class WindowDropped(Rule):
                 self._say(self.FIRST_IS_SHORT, optimizer, proof, first=first, window=window)
             elif window < 2 or often < 2:
                 continue
-            elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
-                self._say(code, optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
+            elif len(wiped) == 1 and wiped[0][0] < often:
+                proof = f"{numbered(wiped[0][1])} was cleared before any step; a window has {window}"
+                self._say(code, optimizer, proof)
             elif normal and 0 < len(left) < window and often == len(sizes) < MOST_SIZES:
                 fields = f"{numbered(left)} was never applied: training ended inside a window of {window}"
                 self._say(self.ENDED_INSIDE, optimizer, fields)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text, number_of
@@ -131,9 +132,7 @@ class RuleContext:
     def part_name(self, params: int) -> str:
         """Return the common prefix of the parameters' names, such as "model.head"; "" if there is none."""
         names = [re.findall(r"\.?[^.\[]+|\[.*?\]", self.log.names.param(number)) for number in bit_positions(params)]
-        common = names[0] if names else []
-        for parts in names:
-            common = [part for part, other in zip(common, parts, strict=False) if part == other]
+        common = [parts[0] for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*names, strict=False))]
         if len(names) == 1:
             common = common[:-1] or common
         return "".join(common)

@@ -297,4 +297,5 @@ class Clipping(Rule):
         clip = statement_at(site)
         if call is None or clip is None or calls_on(function_around(site), scaler, "unscale_"):
             return Cause(*site)
-        return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({ast.unparse(call.args[0])})")
+        optimizer = ast.unparse(call.args[0] if call.args else call.keywords[0].value)
+        return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({optimizer})")
