@@ -1,4 +1,4 @@
-"""The loss scale instrument: the gradients that a 16-bit backward pass loses at a scale, and a run of GradScaler."""
+"""The loss scale instrument: gradients that a 16-bit backward pass loses at a loss scale, and a run of GradScaler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ...widgets import Control, Instrument, Settings, View
 WEIGHT = 1e-5  # a factor of the loss that makes most gradients too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
-"""The exponents of the histogram, from 2**FIRST to 2**LAST; sizes outside are counted in the first or the last bin."""
+"""Exponents of 2 at the ends of the histogram; sizes outside are counted in the first or the last bin."""
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
-"""The kinds of numbers that a gradient can become in 16 bits, with their labels."""
+"""Kind of number that a gradient can become in 16 bits -> label."""
 _SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
 INIT_SCALE = 65536.0  # the default of ``GradScaler``
@@ -113,7 +113,7 @@ def run_scaler(
 
 # Pictures and text ----------------------------------------------------------------------------------------------------
 
-_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest
+_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest scale
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
 _STYLES: dict[str, dict[str, Any]] = {
@@ -124,7 +124,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _HEADROOM = 1.3  # height of the axes relative to the histogram, with room for the labels of the zones
-_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the unscaled histogram clears the scaled one
+_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the two histograms do not overlap
 
 
 class LossScale(Instrument):
@@ -154,7 +154,7 @@ class LossScale(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield every scale for each type, and every update for each growth interval."""
+        """Yield settings with every scale for each dtype, and with every update for each growth interval."""
         for dtype in DTYPES:
             yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
@@ -224,7 +224,7 @@ def part_text(count: int, total: int) -> str:
 
 
 def draw_gradients(outcome: Outcome) -> Drawing:
-    """Draw a histogram of the gradients' sizes, coloured by their kinds in 16 bits, over the limits of the type."""
+    """Draw a histogram of the gradients' sizes, coloured by kind, in front of the zones of the dtype."""
     scale = scale_text(outcome.scale)
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
     steps = np.sum(list(shares.values()), axis=0)
@@ -251,7 +251,7 @@ def draw_gradients(outcome: Outcome) -> Drawing:
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return a shaded band for each zone that loses digits, and the label and share of gradients of every zone."""
+    """Return a band for each zone except "normal", and labels with the name and the share of gradients of each zone."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
@@ -278,7 +278,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return the histogram at loss scale 1 as an outline ``moved`` bins to the left, with a label; empty on overlap."""
+    """Return an outline of the histogram at loss scale 1, ``moved`` bins left, with its label. Return [] on overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
@@ -292,7 +292,7 @@ def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | T
 
 
 def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int) -> Drawing:
-    """Draw the scale up to ``update`` as steps, and a cross at each skipped optimizer step."""
+    """Draw the loss scale up to ``update`` as a staircase, with a cross at each skipped optimizer step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
     # Update n uses scales[n - 1], which is drawn from n - 1 to n.

@@ -96,7 +96,7 @@ def peak_source(settings: PeakSettings) -> str:
 
 
 _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", "step": "step"}
-"""The phases of the loop's statements, by label; other statements allocate no bytes."""
+"""Label of a statement -> phase; other statements allocate no bytes."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Phase:
     name: str
     """"zero_grad", "forward", "backward" or "step"."""
     moments: tuple[Mapping[str, int], ...]
-    """Bytes by category, at two moments of each interval of the ledger: at its highest total and at its end."""
+    """Bytes by category at two moments of each of the ledger's intervals: at the highest total and at the end."""
 
     @property
     def highest(self) -> Mapping[str, int]:
@@ -134,7 +134,7 @@ class UpdateMemory:
 
 @lru_cache(maxsize=1024)
 def measure_peak(settings: PeakSettings) -> UpdateMemory:
-    """Run the loop of ``settings`` and return the memory of its second update, when the optimizer has its state."""
+    """Run the loop of ``settings`` and return the memory of its second update, when the optimizer already has state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
     with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
@@ -245,7 +245,7 @@ class Peak(Instrument):
         ]
 
     def render(self, values: Mapping[str, Any]) -> View:
-        """Return the memory measured with these settings, compared with that of the start values."""
+        """Return the view of the memory measured with these settings, compared with the memory at the start values."""
         settings, first = PeakSettings(**values), self._first
         now, start = measure_peak(settings), measure_peak(first)
         state, note = _peak_text(now), ""
@@ -292,9 +292,9 @@ def peak(**start: Any) -> Peak:
 
 
 _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
-"""The relative width of each phase; if a window has several passes, they share the width of one."""
+"""Phase -> relative width. Several forward passes of a window share the width of one; so do backward passes."""
 _SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
-_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of the update
+_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in units of the update's width
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
@@ -306,7 +306,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []
     for number, (phase, (a, b)) in enumerate(zip(now.phases, pairwise(ends), strict=True)):
-        corners = (a or 0.004, -AXES_EDGE, b, -AXES_EDGE, b, AXES_EDGE, a or 0.004, AXES_EDGE)  # clear of the axis
+        corners = (a or 0.004, -AXES_EDGE, b, -AXES_EDGE, b, AXES_EDGE, a or 0.004, AXES_EDGE)  # not on the y axis
         highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
         marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
     marks += [Line(f"phase end {x:.3f}", (x, -AXES_EDGE, x, AXES_EDGE), "faint", 1.0) for x in ends[1:-1]]

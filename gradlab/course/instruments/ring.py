@@ -101,7 +101,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-_RADIUS = 1.75  # horizontally; vertically it is 1
+_RADIUS = 1.75  # horizontal radius of the ring; the vertical radius is 1
 _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
@@ -128,7 +128,7 @@ def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) 
 
 
 def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
-    """Return the marks of the arc of ``calls`` on a ring of ``count`` calls, with an arrow after each of them."""
+    """Return the marks of the arc of ``calls`` on a ring of ``count`` calls, with an arrow after each call."""
     shares = np.linspace(calls.start, calls.stop, 97) / count
     marks: list[Mark] = [Line(f"ring{id}", np.ravel([_on_ring(share, *middle) for share in shares]), role, width)]
     for number in calls:
@@ -156,7 +156,7 @@ def _call_marks(
     return marks
 
 
-# verdict on a ring's order that starts at forward -> outcome, and first and last call of the fault (equal if none)
+# verdict on the order from forward on -> label of its ring, and first and last call of the fault (equal if none)
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -165,7 +165,7 @@ _ENDS = {
 
 
 def six_rings() -> CourseFigure:
-    """Draw the 24 orders as six rings: each call has the verdict on the order that begins there; faults are thick."""
+    """Draw the 24 orders as six rings. Each call has the verdict on the order that begins with it; faults are thick."""
     runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
@@ -173,7 +173,7 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.32 if len(fault) > 1 else 1.0  # clear of a call that is not part of the fault
+        height = 1.32 if len(fault) > 1 else 1.0  # an arc around a call that is not part of the fault
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for index, piece in enumerate(ring):
             run = runs[ring[index:] + ring[:index]]
@@ -188,7 +188,7 @@ def six_rings() -> CourseFigure:
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.3, 0.25  # heights in tiles: above the highest column, and of the strip below
+_ROOM, _STRIP = 1.3, 0.25  # heights, in tiles, of the space above the highest column and of the strip below
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -219,7 +219,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the marks of a call's column: its gradients (for zero_grad, those cleared), and a step or error sign."""
+    """Return the marks of a call's column: the gradients held or cleared, and a sign for a step or an error."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]

@@ -58,7 +58,7 @@ class Grad:
 
     @property
     def named(self) -> str:
-        """The indices of the gradients as text, such as ``gradients 1-3``; "" for none."""
+        """The indices of the gradients as text, such as ``gradients 1-3``, or "" if there are none."""
         return f"gradient{'s' if len(self.times) > 1 else ''} {self.numbers()}" if self.times else ""
 
 
@@ -96,8 +96,8 @@ class Trial:
     source: str
     calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]  # on held-out digits: before the loop, and after each completed turn
-    weight_hashes: tuple[bytes, ...]  # of all weights at the same moments
-    weights: Tensor  # at the end, as a 1-D tensor
+    weight_hashes: tuple[bytes, ...]  # of all weights at the moments of ``losses``
+    weights: Tensor  # all weights at the end, as a 1-D tensor
     error: LoopError | None = None
 
     @property
@@ -112,12 +112,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class OrderRun:
-    """The trial of an order and that of the usual loop, and the verdict from comparing their weights."""
+    """The trials of an order and of the usual loop, and the verdict from a comparison of their weights."""
 
     trial: Trial
     usual: Trial
     verdict: str  # "right", "harmless", "wrong" or "error"
-    outcome: str  # the verdict in short: "the weights never move"
+    outcome: str  # the verdict in a few words, such as "the weights never move"
     result: str  # the comparison with its numbers, or the error
     why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
@@ -201,7 +201,7 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
 
 
 def _updates_late(trial: Trial, usual: Trial) -> int | None:
-    """Return the number of updates, 0 to 2, by which a trial lags behind the usual loop; None if no such lag fits."""
+    """Return the number of updates (0 to 2) by which a trial lags behind the usual loop, or None if no lag fits."""
     hashes = usual.weight_hashes
     shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
     return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
@@ -243,7 +243,7 @@ def _why_right(trial: Trial) -> str:
 
 
 def _troubles(trial: Trial) -> list[str]:
-    """Return the faults of the steps, the worst first; an empty list if every update is sound."""
+    """Return descriptions of the faults of the steps, the worst first."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count(1)]

@@ -28,7 +28,7 @@ from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
 UPDATES = 120
-_EDGE = 1e-4  # tolerance, around 1, of the factor by which an update changes the swing
+_EDGE = 1e-4  # tolerance around 1 for the factor by which an update changes the size of the swing
 _FAR = 1e6
 _RUNS_TO = 3.0  # the largest weight drawn for a path that runs away; paths start at 1
 # The values that are recorded for a page without a kernel.
@@ -66,7 +66,7 @@ class Swing(Instrument):
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield values of lr, momentum and curvature, with and without zero_grad, and fewer of lr at two momenta."""
+        """Yield values of lr, momentum and curvature with and without zero_grad, and fewer lrs with two momenta."""
         for zero_grad in (False, True):
             yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
             for momentum in _FEW_MOMENTA:
@@ -87,7 +87,7 @@ def swing(**start: Any) -> Swing:
 class SwingPath:
     """One run: the weight before each update and after the last, with predictions and measurements."""
 
-    weights: tuple[float, ...]  # from the start at 1, while smaller in size than 1e6
+    weights: tuple[float, ...]  # from the start at 1 up to, but without, the first of size 1e6 or more
     factor: float  # predicted: the factor by which an update changes the size of the swing
     stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
     predicted_period: float  # in updates, there and back; inf if the weight does not change its sign
@@ -125,7 +125,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     finite = next((index for index, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
-    double = abs(root - before) < 1e-6  # the size then also grows with the number of updates
+    double = abs(root - before) < 1e-6  # the size of the swing then also grows with the number of updates
     stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
@@ -141,7 +141,7 @@ def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean number of updates between zero crossings of a path; NaN for fewer than three crossings."""
+    """Return twice the mean number of updates between zero crossings of a path, or NaN if it has fewer than three."""
     crossings = [
         index + before / (before - after)
         for index, (before, after) in enumerate(pairwise(path))

@@ -29,13 +29,13 @@ from .two_ranks_numbers import (
     updates_of,
 )
 
-_UPDATE_MS = 1800  # for each update during playback
+_UPDATE_MS = 1800  # milliseconds for each update during playback
 _NO_SYNC_LABELS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
 _WEIGHTS = "weight 1", "weight 2"
 
 
 class TwoRanks(Instrument):
-    """Two processes that train a model of two weights with DDP, and ``.grad`` of each before and after averaging."""
+    """Two processes that train a model of two weights with DDP, and their ``.grad`` before and after averaging."""
 
     title = "Two ranks"
 
@@ -50,7 +50,7 @@ class TwoRanks(Instrument):
         ]
 
     def render(self, values: Settings) -> View:
-        """Return the view of one update, or a notice if the processes failed; they run only the first time."""
+        """Return the view of one update, or of a notice if the processes failed. They run only the first time."""
         settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
@@ -74,7 +74,7 @@ class TwoRanks(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every update of the default loop and its main variants; raise RuntimeError if the processes fail."""
+        """Return every update of the default loop and of its variants. Raises RuntimeError if the processes fail."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -187,7 +187,7 @@ def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequen
 
 
 def draw_weights(now: RanksUpdate) -> Drawing:
-    """Draw the paths of both ranks' weights, and of one process with all samples."""
+    """Draw the weight trajectories of both ranks, and of a single process that trains on all samples."""
     ways = [("rank 0", now.paths[0], "weights", "", "triangle", 4.0)]
     ways += [("rank 1 (dotted)", now.paths[1], "weights", "dotted", "down", 4.0)] if now.apart else []
     ways += [("one process (dashed)", now.alone, "ink", "dashed", "ring", 1.5)]

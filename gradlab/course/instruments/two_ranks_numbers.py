@@ -46,7 +46,7 @@ class LoopSettings:
 
     @property
     def source(self) -> str:
-        """The loop, in plain PyTorch; ``windows`` yields this rank's share of every micro-batch."""
+        """The loop in plain PyTorch, in which ``windows`` yields this rank's share of every micro-batch."""
         clear = {
             "none": ["    optimizer.zero_grad()"],
             "rank 1": ["    if rank == 0:  # rank 1 forgets", "        optimizer.zero_grad()"],
@@ -77,7 +77,7 @@ class LoopSettings:
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return all settings that differ in effect: no_sync has no effect without a window."""
+    """Return all settings that differ in effect: no_sync has no effect on a window of one micro-batch."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
@@ -152,7 +152,7 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
 
 @cache
 def one_process(accumulate: int) -> tuple[Vector, ...]:
-    """Return the weights, at the start and after each update, of a single process that gets all samples."""
+    """Return the weights of a single process that trains on all samples, at the start and after each update."""
     path: list[Vector] = [(0.0, 0.0)]
     for update in range(LOOP_UPDATES):
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
@@ -162,7 +162,7 @@ def one_process(accumulate: int) -> tuple[Vector, ...]:
 
 @dataclass(frozen=True)
 class RankGradient:
-    """``.grad`` of one rank, as the process recorded it."""
+    """The ``.grad`` of one rank, as its process recorded it."""
 
     grad: Vector
     arrows: tuple[BatchArrow, ...]
