@@ -87,14 +87,12 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
     if not len(x):
         return end or "No update has been made yet."
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
-    update, label = scene.switches[-1] if scene.switches else (0, "")
-    switched = f"Switched at update {update:,}: {label}." if label else ""
-    without = ""
+    sentences = [end, reach, *(f"Switched at update {update:,}: {label}." for update, label in scene.switches[-1:])]
     if (other := scene.unswitched) is not None:
         was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
-        without = f"Had you left {other.switched}, the {scene.title} "
-        without += was if other.ended else f"would be {short(other.now)} now."
-    return " ".join(part for part in (end, reach, switched, without) if part)
+        outcome = was if other.ended else f"would be {short(other.now)} now."
+        sentences.append(f"Had you left {other.switched}, the {scene.title} {outcome}")
+    return " ".join(filter(None, sentences))
 
 
 # Each curve has a colour, dashes and a name at its end. Runs that apply gradients again have the colour "reused"; the
@@ -190,10 +188,8 @@ def step_points(x: Numbers, y: Numbers) -> Numbers:
     if len(x) < 2:
         return points(x, y)
     changed = np.flatnonzero(y[1:] != y[:-1]) + 1
-    corners = np.empty((2 * len(changed), 2))
-    corners[0::2, 0] = corners[1::2, 0] = x[changed]
-    corners[0::2, 1], corners[1::2, 1] = y[changed - 1], y[changed]
-    return np.vstack([(x[0], y[0]), corners, (x[-1], y[-1])]).ravel()
+    corners = np.concatenate([x[:1], np.repeat(x[changed], 2), x[-1:]])
+    return points(corners, np.repeat(y[np.append(0, changed)], 2))
 
 
 def power_axis(power: Numbers, title: str = "") -> Axis:

@@ -123,11 +123,11 @@ def _describe_path(path: Numbers) -> str:
 
 def arrow_ends(scene: Arrows) -> Numbers:
     """Return the row (0, 0), the ends of the arrows laid head to tail from it, and the sum; inf and NaN count as 0."""
-    steps = numbers([(arrow.x, arrow.y) for arrow in scene.arrows]).reshape(-1, 2)
-    steps, total = (np.nan_to_num(each, posinf=0, neginf=0) for each in (steps, numbers(scene.total)))
+    rows = numbers([(0.0, 0.0), *((arrow.x, arrow.y) for arrow in scene.arrows), scene.total])
+    rows = np.nan_to_num(rows, posinf=0, neginf=0)
     with np.errstate(over="ignore"):
-        ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
-    return np.vstack([ends, total[None]])
+        rows[:-1] = np.clip(np.cumsum(rows[:-1], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
+    return rows
 
 
 def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> list[Mark]:
@@ -197,16 +197,14 @@ def applied_text(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27". Return [] for too many arrows.
-
-    The newest arrow is labelled first, and then arrows of several batches, whose number only a label can show.
-    """
+    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27". Return [] for too many arrows."""
     if len(scene.arrows) > _MAX_LABELLED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _MAX_FULLY_LABELLED
     names: list[Mark] = []
     spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
     newest = len(spans) - 1
+    # The newest arrow is labelled first, and then arrows of several batches, whose number only a label can show.
     for number in sorted(range(len(spans)), key=lambda i: (i < newest, spans[i][0] == spans[i][1], -i)):
         arrow, (first, last) = scene.arrows[number], spans[number]
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
@@ -227,7 +225,6 @@ def _describe(scene: Arrows) -> str:
     if not scene.measured:
         return f"{norm}. What each of them contributed was not measured."
     parts = [arrow_label(arrow) for arrow in reversed(scene.arrows[-_MOST_DESCRIBED:])]
-    earlier = scene.arrows[:-_MOST_DESCRIBED]
-    if earlier:
+    if earlier := scene.arrows[:-_MOST_DESCRIBED]:
         parts.append(f"all before: {share_text(sum(arrow.share for arrow in earlier))}")
     return f"{norm}. {'; '.join(parts)}." if parts else f"{norm}."

@@ -30,7 +30,6 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
                (12, 28)],
 }  # fmt: skip
 
-
 Spot = tuple[float, float, str]
 """A label's x coordinate, the y coordinate of its middle (in CSS pixels), and its part at x, such as "left"."""
 
@@ -142,9 +141,8 @@ def _along(places: Places) -> Places:
     steps = np.hypot(*np.diff(places, axis=0).T) / _SAMPLE_PX
     counts = np.clip(np.ceil(steps), 1, 200).astype(int)
     pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
-    return np.concatenate(
-        [places[:1], *(np.linspace(end, start, count, endpoint=False) for start, end, count in pairs)]
-    )
+    pieces = (np.linspace(end, start, count, endpoint=False) for start, end, count in pairs)
+    return np.concatenate([places[:1], *pieces])
 
 
 def _aside(corners: Places) -> list[Spot]:

@@ -70,9 +70,8 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
     if surface.lowest:
         marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        style: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0}
-        style |= {"backed": True, "clear": True}
-        marks.append(Text(f"level {number}", (short(loss),), **style))
+        style: dict[str, Any] = {"where": "on", "role": "grey", "size": 11.0, "backed": True, "clear": True}
+        marks.append(Text(f"level {number}", (short(loss),), of=f"contour {number}", **style))
     return tuple(marks)
 
 

@@ -23,9 +23,7 @@ def numbers(values: Iterable[Any]) -> Numbers:
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
     if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # also false for NaN and inf
         return array
-    large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
-    array[large] = np.copysign(LARGEST_DRAWN, array[large])
-    return array
+    return np.where(np.isinf(array), array, np.clip(array, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
 def points(*columns: Any) -> Numbers:

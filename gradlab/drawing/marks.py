@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "triangle", "down", "diamond", "cross", "plus")
-AXES_EDGE = 1e300
-"""The coordinate of the right or upper edge of the axes, whatever the limits; ``-AXES_EDGE`` is the opposite edge."""
+AXES_EDGE = 1e300  # coordinate of the right or upper edge of the axes; -AXES_EDGE is the opposite edge
 
 
 class AxisSpan(NamedTuple):
@@ -37,10 +36,8 @@ class Axis:
     high: float = 1.0
     log: bool = False
     words: str = ""
-    ticks: str = "number"
-    """Format: "number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none"."""
-    spans: tuple[AxisSpan, ...] = ()
-    """Labels in place of ticks; with ``ticks="slanted"`` they are slanted."""
+    ticks: str = "number"  # or "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers), "none"
+    spans: tuple[AxisSpan, ...] = ()  # labels in place of ticks; with ``ticks="slanted"`` they are slanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,7 @@ class Axes:
 
     x: Axis = Axis()
     y: Axis = Axis()
-    equal: str = ""
-    """For equal units in x and y, "fit" shrinks the axes and "fill" extends one range; "" if the units may differ."""
+    equal: str = ""  # for equal units, "fit" shrinks the axes and "fill" extends one range; "" if units may differ
     zooms: bool = False  # whether the reader can zoom to a range of x, to which y then adapts
     share: float = 1.0  # of the panel's height, relative to the shares of the panel's other axes
     caption: str = ""  # above the axes
@@ -126,8 +122,7 @@ class Dots(Mark):
     width: float = 1.0
     words: str = ""
     readout: str = ""
-    drag: str = ""
-    """The name that the kernel receives with a drag's end point; ``"weights"`` begins the run again at this point."""
+    drag: str = ""  # sent to the kernel with a drag's end point; "weights" begins the run again at this point
     moves: bool = False  # as in Area
     axes: int = 0
 

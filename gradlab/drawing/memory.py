@@ -28,7 +28,6 @@ _ROLES = {
 """Role and hatch of each category, from the bottom of the stack to the top; unknown categories count as "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """Role and hatch of each category of bytes on a GPU that are not in tensors, from the bottom to the top."""
-_MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
 """Level -> largest value at which it is drawn, in units of the peak, and the dashes of its line."""
 _ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in units of the peak, for one update and for several
@@ -43,7 +42,7 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
-        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _MAX_BYTES)
+        sizes = np.maximum(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0.0)
         heights[rows.get(name, rows["other"]), : len(sizes)] += sizes
     edges = np.cumsum(heights, axis=0)
     return {name: (edges[row - 1], edges[row]) for name, row in rows.items()}
@@ -87,8 +86,7 @@ def draw_memory(scene: Memory) -> Drawing:
     for name, size in levels.items():
         text = f"{card if name == 'capacity' else name} {bytes_text(size)}"
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
-        style: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
-        marks.append(Text(f"level name {name}", (text,), **style))
+        marks.append(Text(f"level name {name}", (text,), of=f"level {name}", where="beside", size=11.0, clear=True))
     for name, (low, high) in edges.items():  # the label is at the right end or, if that is thin, at the thickest point
         thick = (high - low)[last]
         if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:

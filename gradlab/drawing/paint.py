@@ -186,8 +186,7 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
     x = min(max((left + right) / 2, wide / 2 + 2), sheet.width - wide / 2 - 2)
     y = bottom - 6 - tall / 2 if framed else (top + bottom) / 2
     if framed:
-        style: dict[str, Any] = {"linestyle": "dashed", "zorder": 1e6}
-        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, **style)
+        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, linestyle="dashed", zorder=1e6)
     for number, line in enumerate(lines, 1):
         height = y - tall / 2 + 19 * number - 5.5
         sheet.write(x, height, line, size=13.0, bold=framed, anchor="center", zorder=1e6)

@@ -36,10 +36,9 @@ Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left cor
 
 
 class Sheet:
-    """A part of a figure, measured in CSS pixels from its upper left corner."""
+    """A rectangle of a figure, measured in CSS pixels from the rectangle's upper left corner."""
 
     def __init__(self, figure: Figure, left: float, top: float, width: float, height: float) -> None:
-        """Take a rectangle of ``figure``, given in CSS pixels."""
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans

@@ -34,7 +34,6 @@ class Encoder:
     """An encoder of successive Drawings of one panel: ``encode`` returns a whole panel, ``change`` the differences."""
 
     def __init__(self) -> None:
-        """Start without a previous Drawing."""
         self._drawing: Drawing | None = None
         self._head: dict[str, Any] = {}
         self._marks: list[_Encoded] = []
@@ -107,8 +106,7 @@ def _encode(value: Any) -> Any:
     return _encode_part(value) if hasattr(value, "__dataclass_fields__") else value
 
 
-_encode_part = lru_cache(maxsize=1024)(_encode_fields)
-"""``_encode_fields`` with a cache, for the axes, keys and swatches of a Drawing, which rarely change."""
+_encode_part = lru_cache(maxsize=1024)(_encode_fields)  # for axes, keys and swatches, which rarely change
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
@@ -141,7 +139,6 @@ def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
 
 
 def _to_json(numbers: Numbers) -> list[int | float | None]:
-    """Return numbers for JSON: whole numbers as int, None for NaN."""
     return [
         None if value != value else int(value) if value == value // 1 and abs(value) < 1e15 else value
         for value in numbers.tolist()
@@ -149,6 +146,5 @@ def _to_json(numbers: Numbers) -> list[int | float | None]:
 
 
 def _changed_fields(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    return {name: None for name in old if name not in new} | {
-        name: value for name, value in new.items() if old.get(name) != value
-    }
+    changed = {name: value for name, value in new.items() if old.get(name) != value}
+    return {name: None for name in old if name not in new} | changed

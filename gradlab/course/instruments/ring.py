@@ -59,14 +59,10 @@ class RingOfOrders(Instrument):
         ran = run_and_judge(settings["order"])
         calls = ran.trial.calls[: settings["call"]]  # fewer if an error ended the loop
         line = calls[-1].line if calls else 0
-        return View(
-            {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)},
-            state=f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", ""),
-            note=_moment_text(calls),
-            code=ran.trial.source,
-            lit=(line, line),
-            wrong=line if calls and calls[-1].failed else 0,
-        )
+        panels = {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)}
+        state = f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", "")
+        wrong = line if calls and calls[-1].failed else 0
+        return View(panels, state, _moment_text(calls), code=ran.trial.source, lit=(line, line), wrong=wrong)
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Yield all orders of the four calls, and the usual order with a call left out or repeated, call by call."""
@@ -87,10 +83,7 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
 
 
 def run_order(order: str) -> OrderRun:
-    """Run calls in an order such as ``"zero_grad forward backward step"``, and compare it with the usual order.
-
-    Raises ValueError for an invalid order.
-    """
+    """Run and judge an order such as ``"zero_grad forward backward step"``. Raises ValueError if it is invalid."""
     return run_and_judge(RingOfOrders(order=order).values["order"])
 
 
@@ -208,14 +201,11 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     up = Axis(-_STRIP, high, words="gradients in .grad", ticks="updates")
     spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
-    keys = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
-    return Drawing(
-        "what .grad holds",
-        marks,
-        (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
-        f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=(*batch_key(("added", "applied", "reused")), *keys),
-    )
+    description = f"What .grad holds after each of the first {len(every)} calls. {contents}."
+    signs = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
+    key = (*batch_key(("added", "applied", "reused")), *signs)
+    axes = Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up)
+    return Drawing("what .grad holds", marks, (axes,), description, key=key)
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:

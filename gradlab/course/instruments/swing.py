@@ -58,11 +58,8 @@ class Swing(Instrument):
         """Run the loop and return the view of its path."""
         path = run_swing(**settings)
         role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad old gradients are applied again
-        panels = {
-            "weight": draw_weight(path, role),
-            "valley": draw_valley(path, settings["curvature"], role),
-            "map": draw_map(role=role, **settings),
-        }
+        weight, valley = draw_weight(path, role), draw_valley(path, settings["curvature"], role)
+        panels = {"weight": weight, "valley": valley, "map": draw_map(role=role, **settings)}
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
@@ -78,9 +75,6 @@ class Swing(Instrument):
 def swing(**start: Any) -> Swing:
     """Return the swing instrument; ``start`` may set ``zero_grad``, ``lr``, ``momentum`` and ``curvature``."""
     return Swing(**start)
-
-
-# The numbers ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -152,9 +146,6 @@ def measure_period(path: list[float]) -> float:
     return 2 * (crossings[-1] - crossings[0]) / (len(crossings) - 1)
 
 
-# Text and pictures ----------------------------------------------------------------------------------------------------
-
-
 def _state_text(path: SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
     how = f"{'With' if zero_grad else 'Without'} zero_grad, lr × curvature = {short(lr * curvature)}"
     how += f", momentum {momentum:g}" * bool(momentum)
@@ -219,7 +210,8 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
     """Draw the regions where SGD settles or runs away, by lr x curvature and momentum (1 without zero_grad)."""
-    s, height = lr * curvature, momentum if zero_grad else 1.0
+    s = lr * curvature
+    spot = min(s, _MAP_END), momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
     edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones
     limit = "lr × curvature = 2 + 2 · momentum"
@@ -233,9 +225,7 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role
         Text("swings word", ("swings, then settles",), 1.6, 0.55, where="center", bold=True),
         Text("away word", ("runs away",), 3.8, 0.4, where="center", role="wrong", bold=True),
         Text("straight word", ("settles",), 0.33, 0.045, where="center", size=11.0, bold=True),
-        Dots(
-            "here", (min(s, _MAP_END), height), size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"
-        ),
+        Dots("here", spot, size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"),
     ]
     axes = Axes(Axis(0.0, _MAP_END, words="lr × curvature"), Axis(0.0, 1.16, words="momentum"))
     beyond = "" if zero_grad or not momentum else " With momentum as well it is beyond this map."
