@@ -16,15 +16,15 @@ from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mar
 
 NEWEST = 6  # number of newest switches that are labelled; older switches have only a dashed line
 _MAX_SWITCH_LINES = 40  # number of newest switches that have a dashed line
-_SWITCH_ROOM = 1.3  # smallest end of the x axis, in units of the newest switch's update: leaves room for its label
-_FIRST_ROOM = 1.2  # top of the loss axis at the start, in units of the first loss
+_SWITCH_ROOM = 1.3  # smallest end of the x axis, in units of the newest switch's update, with room for the label
+_FIRST_ROOM = 1.2  # length of the loss axis at the start, in units of the length that the losses need
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the loss up to its first inf or NaN, the switches and, dashed, the loss without the newest switch.
+    """Draw the loss up to its first inf or NaN, the switches, and the loss without the newest switch as a dashed curve.
 
-    The axis fits the run's own loss; if the dashed curve ends above the axis, its last value is written at the top.
+    The axis fits the run's own loss. If the dashed curve ends above the axis, its last value is written at the top.
     """
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return an axis for losses, of which the oldest is first; an axis from 0 grows by doubling, so it rarely moves."""
+    """Return an axis for losses that begin with the oldest. An axis from 0 grows by doubling, so it rarely changes."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
         return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, title="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
@@ -87,21 +87,19 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
     if not len(x):
         return end or "No update has been made yet."
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
-    update, label = scene.switches[-1] if scene.switches else (0, "")
-    switched = f"Switched at update {update:,}: {label}." if label else ""
-    without = ""
+    sentences = [end, reach, *(f"Switched at update {update:,}: {label}." for update, label in scene.switches[-1:])]
     if (other := scene.unswitched) is not None:
         was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
-        without = f"Had you left {other.switched}, the {scene.title} "
-        without += was if other.ended else f"would be {short(other.now)} now."
-    return " ".join(part for part in (end, reach, switched, without) if part)
+        outcome = was if other.ended else f"would be {short(other.now)} now."
+        sentences.append(f"Had you left {other.switched}, the {scene.title} {outcome}")
+    return " ".join(filter(None, sentences))
 
 
 # Each curve has a colour, dashes and a name at its end. Runs that apply gradients again have the colour "reused"; the
 # other runs have none of the colours that mean weights, gradients or memory.
 _PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
-_LOG_FROM = 300.0  # ratio of the highest loss to the lowest, or to one run's first, above which the axis is logarithmic
+_LOG_FROM = 300.0  # ratio of the highest loss to the lowest (in draw_loss, to the first) above which the axis is log
 _MAX_DIVERGED_HEIGHT = 3.0  # highest loss of diverged runs on the axis, in units of the highest loss of the other runs
 
 
@@ -117,7 +115,7 @@ def draw_comparison(
 ) -> Drawing:
     """Draw the losses of several runs, each curve labelled with its run's name and, if ``ends``, its newest loss.
 
-    A run that diverged is labelled with the update at which it did; its curve may leave the picture at the top.
+    A run that diverged is labelled with its first update with inf or NaN; its curve may leave the picture at the top.
 
     Args:
         curves: the curve of each run, by the run's name.
@@ -145,7 +143,7 @@ def draw_comparison(
         labels.append(f"{name} {end}".strip())
         right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
         style: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
-        style["where"] = "margin" if right >= last / 2 else "right around"  # or at the end of a curve that ends early
+        style["where"] = "margin" if right >= last / 2 else "right around"  # next to a curve that ends early
         marks.append(Text(f"name {number}", texts, right, height, **style))
     for update, event in (events or {}).items():
         marks.append(_upright(f"event {update}", update, "dotted"))
@@ -155,7 +153,7 @@ def draw_comparison(
 
 @draw.register
 def draw_scaler(scene: ScalerHistory) -> Drawing:
-    """Draw the loss scale on a log2 axis with crosses at skipped steps and, below, the underflow without scaling."""
+    """Draw the loss scale on a log2 axis with crosses at skipped steps and, below it, the underflow without scaling."""
     x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
     count = min(len(x), len(scale), len(share))
     x, scale, share = x[:count], scale[:count], share[:count]
@@ -186,18 +184,16 @@ def draw_scaler(scene: ScalerHistory) -> Drawing:
 
 
 def step_points(x: Numbers, y: Numbers) -> Numbers:
-    """Return the corners x0, y0, x1, y1, ... of a step function: each value of ``y`` holds until it changes."""
+    """Return the corners x0, y0, x1, y1, ... of a step function in which each value of ``y`` holds until the next."""
     if len(x) < 2:
         return points(x, y)
     changed = np.flatnonzero(y[1:] != y[:-1]) + 1
-    corners = np.empty((2 * len(changed), 2))
-    corners[0::2, 0] = corners[1::2, 0] = x[changed]
-    corners[0::2, 1], corners[1::2, 1] = y[changed - 1], y[changed]
-    return np.vstack([(x[0], y[0]), corners, (x[-1], y[-1])]).ravel()
+    corners = np.concatenate([x[:1], np.repeat(x[changed], 2), x[-1:]])
+    return points(corners, np.repeat(y[np.append(0, changed)], 2))
 
 
 def power_axis(power: Numbers, title: str = "") -> Axis:
-    """Return an axis for exponents of 2, with multiples of 4 as limits, so that it rarely moves."""
+    """Return an axis for exponents of 2. Its limits are multiples of 4, so that they rarely change."""
     if not len(power):
         return Axis(0.0, 4.0, words=title, ticks="powers")
     low, high = float(power.min()), float(power.max())

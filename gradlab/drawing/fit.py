@@ -12,7 +12,7 @@ from .memory import BESIDE_TENSORS, area_style, category_name, stacked
 
 _MAX_CAPACITY = 4.0  # capacity above which a card is not drawn, in units of the highest bar
 _CARD_NAMES_WIDTH = 0.45  # width for the names of the cards, left of the bars, in units of the width of all bars
-_HEADROOM = 1.12  # smallest top of the axis, in units of the highest bar: leaves room for the sum above the bar
+_HEADROOM = 1.12  # smallest top of the axis, in units of the highest bar, with room for the sum above the bar
 _MAX_CHARACTERS = 8  # length to which the names of cards and bars are cut if they do not fit
 _MIN_LABELLED = 0.001  # share of the last bar above which a category has a label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}

@@ -1,4 +1,4 @@
-"""Widths of strings in DejaVu Sans, the font of still pictures, and strings cut or wrapped to a width."""
+"""Functions that measure, shorten and wrap strings in DejaVu Sans, the font of still pictures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
 
 @lru_cache(maxsize=2048)
 def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return ``text`` unchanged if it fits in ``wide`` CSS pixels, else cut with an ellipsis; "" if nothing fits."""
+    """Return ``text``, cut off with an ellipsis if it is wider than ``wide`` CSS pixels. Return "" if nothing fits."""
     if text_width(text, size, bold) <= wide:
         return text
     cuts = (f"{text[:left].rstrip()}\u2026" for left in range(len(text) - 1, 0, -1))
@@ -29,13 +29,13 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -
 
 
 def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return the first of ``texts`` that fits in ``wide`` CSS pixels; if none fits, the last one, shortened."""
+    """Return the first of ``texts`` that fits in ``wide`` CSS pixels. If none fits, return the last one, shortened."""
     fits = (text for text in texts if text_width(text, size, bold) <= wide)
     return next(fits, "") or shorten(texts[-1], wide, size, bold=bold)
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break ``text`` between words into lines of at most ``wide`` CSS pixels; a wider word has its own line."""
+    """Break ``text`` between words into lines of at most ``wide`` CSS pixels; only single words may be wider."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

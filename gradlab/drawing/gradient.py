@@ -1,4 +1,4 @@
-"""Pictures of ``.grad``: the contributions of batches as arrows head to tail, in front of the arrow of their sum."""
+"""Pictures of ``.grad``: contributions of batches as arrows laid head to tail, in front of an arrow for their sum."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
     "other": {"fill": "paper", "stroke": "grey", "line": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "line": 2.2},
 }
-"""Style -> fields of an Arrow: contributions (``_APPLIED``), "other" (not from a backward pass), and the "sum"."""
-_APPLIED = ("added", "applied", "reused")  # styles of contributions that were applied never, once, and more than once
+"""Name of a style -> fields of an Arrow. "other" is for parts of ``.grad`` that are not from a backward pass."""
+_APPLIED = ("added", "applied", "reused")  # styles of contributions that no step, one step, or several steps applied
 _KEY_TEXTS = {
     "added": ("not applied yet", "new"),
     "applied": ("applied once", "applied once", "once"),
@@ -31,18 +31,19 @@ _KEY_TEXTS = {
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
-_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # with more arrows, none has a label; with more not reused, names are short
+_MAX_LABELLED = 9  # number of arrows above which no arrow has a label
+_MAX_FULLY_LABELLED = 3  # number of arrows that are not reused above which all labels are short
 _ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 _MAX_SHARE = 0.5  # largest share of a picture with contours that all arrows together take
 _TRUE_FROM = 0.6  # smallest factor that is rounded up to 1, so that arrows have their true length
-_SUM_WIDTH = 2.2  # width of the arrow of the sum, in units of the other arrows' width
-_SHORTEST_YARDSTICK = 0.02  # in units of the x axis's length: a shorter yardstick is not drawn
+_SUM_WIDTH = 2.2  # width of the sum's arrow, in units of the other arrows' width
+_SHORTEST_YARDSTICK = 0.02  # length of the shortest yardstick that is drawn, in units of the x axis's length
 _IN_FRONT = "lowest", "start"  # ids of the landscape's marks that are drawn in front of the arrows
 _MOST_DESCRIBED = 4  # number of newest arrows that the description of the panel lists
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
-    """Return the entries of a key, one for each of ``names``, which are styles in ``BATCH_STYLES``."""
+    """Return a key with an entry for each of ``names``, which are styles in ``BATCH_STYLES``."""
     return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
 
 
@@ -121,16 +122,16 @@ def _describe_path(path: Numbers) -> str:
 
 
 def arrow_ends(scene: Arrows) -> Numbers:
-    """Return as rows (0, 0), the ends of arrows laid head to tail from there, and the sum; inf and NaN count as 0."""
-    steps = numbers([(arrow.x, arrow.y) for arrow in scene.arrows]).reshape(-1, 2)
-    steps, total = (np.nan_to_num(each, posinf=0, neginf=0) for each in (steps, numbers(scene.total)))
+    """Return the row (0, 0), the ends of the arrows laid head to tail from it, and the sum; inf and NaN count as 0."""
+    rows = numbers([(0.0, 0.0), *((arrow.x, arrow.y) for arrow in scene.arrows), scene.total])
+    rows = np.nan_to_num(rows, posinf=0, neginf=0)
     with np.errstate(over="ignore"):
-        ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
-    return np.vstack([ends, total[None]])
+        rows[:-1] = np.clip(np.cumsum(rows[:-1], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
+    return rows
 
 
 def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> list[Mark]:
-    """Return the marks of the sum and of the arrows in front of it, from ``start`` on, magnified by ``factor``."""
+    """Return arrows for the sum and, in front of it, for its parts, from ``start`` on and magnified by ``factor``."""
     *joints, tip = np.clip(np.asarray(start) + arrow_ends(scene) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
     label = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     ends = np.concatenate([joints[0], tip])
@@ -158,7 +159,7 @@ def plane_axes(reach: float, elements: int = 0) -> Axes:
 
 
 def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
-    """Return a thin arrow of ``length`` low in the picture, and its label; [] without arrows or if it is too short."""
+    """Return a thin labelled arrow, or [] if the scene has no arrows or ``length`` is too short or infinite."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
@@ -170,7 +171,7 @@ def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
 
 
 def _fit_factor(surface: Surface, reach: float) -> float:
-    """Return a round factor that makes arrows of this ``reach`` fit the picture; 1 if their true length fits well."""
+    """Return a round factor that makes arrows of this ``reach`` fit a picture, or 1 if their true length fits well."""
     if not 0 < reach < math.inf:
         return 1.0
     best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
@@ -196,16 +197,14 @@ def applied_text(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27"; [] if there are too many arrows.
-
-    The newest arrow is labelled first, then the arrows of several batches, as only a label can show how many.
-    """
+    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27". Return [] for too many arrows."""
     if len(scene.arrows) > _MAX_LABELLED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _MAX_FULLY_LABELLED
     names: list[Mark] = []
     spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
     newest = len(spans) - 1
+    # The newest arrow is labelled first, and then arrows of several batches, whose number only a label can show.
     for number in sorted(range(len(spans)), key=lambda i: (i < newest, spans[i][0] == spans[i][1], -i)):
         arrow, (first, last) = scene.arrows[number], spans[number]
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
@@ -226,7 +225,6 @@ def _describe(scene: Arrows) -> str:
     if not scene.measured:
         return f"{norm}. What each of them contributed was not measured."
     parts = [arrow_label(arrow) for arrow in reversed(scene.arrows[-_MOST_DESCRIBED:])]
-    earlier = scene.arrows[:-_MOST_DESCRIBED]
-    if earlier:
+    if earlier := scene.arrows[:-_MOST_DESCRIBED]:
         parts.append(f"all before: {share_text(sum(arrow.share for arrow in earlier))}")
     return f"{norm}. {'; '.join(parts)}." if parts else f"{norm}."

@@ -16,10 +16,10 @@ from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
-_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # between labels, between samples of a line, between margin rows
+_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # distances between labels, samples of a line, margin rows
 _HINTING_PX = 3.0  # CSS pixels by which hinting may widen a label
 _TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # number and height of the rows for labels below the upper edge of the axes
-_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # of each later spot or shorter form; of leaving the axes
+_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # per later spot, per shorter form, and for leaving the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
@@ -30,9 +30,8 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
                (12, 28)],
 }  # fmt: skip
 
-
 Spot = tuple[float, float, str]
-"""A label's position in CSS pixels of the panel: x, the y of its middle, and its part at x ("left", "center", ...)."""
+"""A label's x coordinate, the y coordinate of its middle (in CSS pixels), and its part at x, such as "left"."""
 
 
 class Labels:
@@ -50,7 +49,7 @@ class Labels:
         self._obstacles = np.concatenate(obstacles)
 
     def write(self, texts: Sequence[Text], order: int) -> None:
-        """Write labels with the zorder ``order``, except those for which there is no free position."""
+        """Write labels where there is a free position. Labels outside the margin have the zorder ``order``."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
@@ -115,7 +114,7 @@ class Labels:
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
-        """Write the labels that fit to the right of the axes, without overlaps and as close to their y as possible."""
+        """Write the labels that fit to the right of the axes, without overlaps and each near its y coordinate."""
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
         texts = texts[: int((bottom - top - 4) / _MARGIN_ROW_PX) + 1]
@@ -142,9 +141,8 @@ def _along(places: Places) -> Places:
     steps = np.hypot(*np.diff(places, axis=0).T) / _SAMPLE_PX
     counts = np.clip(np.ceil(steps), 1, 200).astype(int)
     pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
-    return np.concatenate(
-        [places[:1], *(np.linspace(end, start, count, endpoint=False) for start, end, count in pairs)]
-    )
+    pieces = (np.linspace(end, start, count, endpoint=False) for start, end, count in pairs)
+    return np.concatenate([places[:1], *pieces])
 
 
 def _aside(corners: Places) -> list[Spot]:
@@ -162,7 +160,7 @@ def _aside(corners: Places) -> list[Spot]:
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
-    """Return positions for a label above and below a line from left to right, and then at the top left of the axes."""
+    """Return positions for a line's label above and below the line, from its end on, and then at the axes' top left."""
     spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]

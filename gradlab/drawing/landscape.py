@@ -22,8 +22,8 @@ class Surface(NamedTuple):
     """The contours of a loss surface over two weights."""
 
     x: tuple[float, float]  # smallest and largest value of the first weight
-    y: tuple[float, float]  # the same for the second weight
-    levels: tuple[tuple[float, Numbers], ...] = ()  # (loss, points of its contour, NaN between pieces)
+    y: tuple[float, float]  # smallest and largest value of the second weight
+    levels: tuple[tuple[float, Numbers], ...] = ()  # loss, and points of its contour with NaN between pieces
     lowest: tuple[float, float] | None = None  # the weights with the smallest loss; None if unknown or at the edge
 
 
@@ -42,7 +42,7 @@ def surface_of(contours: Contours) -> Surface:
     if not high - low > 1e-9 * max(abs(low), abs(high)):
         return Surface(*spans)
     generator = contour_generator(x, y, masked, name="serial", line_type=LineType.ChunkCombinedNan)
-    # quadratic, so that the rings of a bowl are evenly spaced
+    # levels grow quadratically, so that the rings of a bowl are evenly spaced
     heights = (low + (high - low) * (np.arange(1, LEVELS + 1) / (LEVELS + 0.5)) ** 2).tolist()
     levels = tuple((height, lines[0]) for height in heights if (lines := generator.lines(height)[0])[0] is not None)
     row, column = (int(index) for index in np.unravel_index(int(masked.argmin()), loss.shape))
@@ -70,17 +70,16 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
     if surface.lowest:
         marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        style: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0}
-        style |= {"backed": True, "clear": True}
-        marks.append(Text(f"level {number}", (short(loss),), **style))
+        style: dict[str, Any] = {"where": "on", "role": "grey", "size": 11.0, "backed": True, "clear": True}
+        marks.append(Text(f"level {number}", (short(loss),), of=f"contour {number}", **style))
     return tuple(marks)
 
 
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
-    """Return the axes of contours, and a notice if ``weights`` are outside the axes, else "".
+    """Return the axes of contours, and a notice if ``weights`` are outside the axes, or "" if they are inside.
 
-    Unless the picture would become too narrow, both axes have equal units, so that arrows of gradients look
-    perpendicular to the contours.
+    Both axes have the same scale, so that gradient arrows look perpendicular to the contours, unless the picture would
+    become too narrow or too flat.
     """
     surface = surface_of(contours)
     x, y = surface.x, surface.y
@@ -96,11 +95,11 @@ _MOST_DOTS = 60  # number of points above which the points of a path are not dra
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the marks of the path, and those in front: the dot at its end and, with ``drag``, labels of both ends."""
+    """Return the marks of the path and, to be drawn in front of arrows, a dot at its end and, with ``drag``, labels."""
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3
-    step = max(1, 2 ** third.bit_length() // 16)  # cuts move by this step, so that the thirds rarely change
+    step = max(1, 2 ** third.bit_length() // 16)  # cuts are at multiples of this, so that the thirds rarely change
     cuts = 0, third // step * step, 2 * len(finite) // 3 // step * step, len(finite)
     for number, role in enumerate(_AGES):
         part = finite[cuts[number] : cuts[number + 1] + 1].ravel()

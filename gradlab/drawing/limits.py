@@ -13,23 +13,21 @@ from .marks import Axis
 
 LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # limits are these numbers times a power of ten
 LARGEST_DRAWN = 1e290  # above this, margins and tick steps would overflow a double
-_DECADES = 12.0  # most decades that a logarithmic axis shows below the largest value
+_DECADES = 12.0  # largest number of decades that a log axis shows below the largest value
 
 Numbers = npt.NDArray[np.float64]
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
-    """Return numbers, or pairs of numbers, as an array; larger finite values are clamped to ``LARGEST_DRAWN``."""
+    """Return numbers, or pairs of numbers, as an array, with finite values limited to ``LARGEST_DRAWN`` in size."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
     if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # also false for NaN and inf
         return array
-    large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
-    array[large] = np.copysign(LARGEST_DRAWN, array[large])
-    return array
+    return np.where(np.isinf(array), array, np.clip(array, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
 def points(*columns: Any) -> Numbers:
-    """Return columns of numbers interleaved as the points of a mark: x0, y0, x1, y1, ..."""
+    """Return columns of numbers, interleaved like the points of a mark: x0, y0, x1, y1, ..."""
     return np.column_stack(columns).ravel()
 
 
@@ -48,12 +46,12 @@ def nice_step(value: float) -> float:
 
 
 def from_zero(highest: float) -> float:
-    """Return ``highest`` rounded up, as the upper limit of an axis from 0; 1 unless it is positive and finite."""
+    """Return a round upper limit for an axis from 0 to ``highest``, or 1 if ``highest`` is not positive and finite."""
     return nice_step(highest * 1.02) if 0 < highest < math.inf else 1.0
 
 
 def around(low: float, high: float) -> tuple[float, float]:
-    """Return limits around ``low`` and ``high``, which are finite: multiples of a quarter of their rounded-up span."""
+    """Return limits around ``low`` and ``high`` (finite): multiples of a quarter of their rounded-up difference."""
     span = high - low
     if span <= 1e-12 * max(abs(low), abs(high)):
         span = max(abs(high) * 0.5, 1e-12) if high else 1.0
@@ -62,9 +60,10 @@ def around(low: float, high: float) -> tuple[float, float]:
 
 
 def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, title: str = "") -> Axis:
-    """Return an axis for finite ``values`` with ``room`` times their span; if log, its title contains "(log axis)".
+    """Return an axis for finite ``values``, ``room`` times as long as the values need.
 
-    Without negative values, the axis begins at 0 or is log if the largest is over ``log_from`` times the least above 0.
+    Without negative values, the axis begins at 0 or, if the largest value is more than ``log_from`` times the smallest
+    positive value, is logarithmic, with a title that ends in "(log axis)".
     """
     if not len(values):
         return Axis(words=title)

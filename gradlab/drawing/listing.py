@@ -11,7 +11,7 @@ from typing import Any
 from .fonts import text_width, wrapped
 from .plots import Sheet
 
-_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size; line height; width of a character in font sizes
+_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size; line height; character width in units of font size
 _GUTTER_PX, _EDGE_PX = 40.0, 6.0
 _SENTENCE_PX, _SENTENCE_LINE_PX = 13.0, 19.0
 _WARNING_PX = 30.0
@@ -20,7 +20,7 @@ _BREAK = re.compile(r" |\((?!\))")  # code may be broken after a space or "(", b
 
 @dataclass(frozen=True)
 class Listing:
-    """The loop with line numbers, ``width`` CSS pixels wide; if ``source`` is empty, ``sentences`` are a warning."""
+    """The loop with line numbers, ``width`` CSS pixels wide. If ``source`` is empty, ``sentences`` are a warning."""
 
     source: str
     width: float
@@ -36,7 +36,7 @@ class Listing:
 
     @property
     def height(self) -> float:
-        """The height of the loop with its sentences, or of the warning, in CSS pixels."""
+        """The height in CSS pixels of the loop and the sentences below it, or of the warning."""
         if not self.source:
             return _WARNING_PX
         code = _CODE_LINE_PX * sum(len(pieces) for _, pieces in self.lines)
@@ -74,7 +74,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
 
 
 def _pieces(line: str, most: int) -> list[str]:
-    """Break a line into pieces of at most ``most`` characters, as the browser does; later pieces are indented more."""
+    """Break a line into pieces of at most ``most`` characters, like the browser; later pieces are indented further."""
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:

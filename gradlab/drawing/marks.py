@@ -1,7 +1,7 @@
 """Drawings of panels: axes, and marks with data coordinates and with roles in place of colours.
 
-A Drawing has no pixels and no fonts. It is laid out in the browser (``front/layout.js``), at its size on the page, and
-by matplotlib's Axes (``paint.py``). Lines and areas are cut off at the limits of the axes; a coordinate of
+A Drawing has no pixels and no fonts. ``front/layout.js`` lays it out in the browser, at its size on the page, and
+``plots.py`` in a still picture. Lines and areas are cut off at the limits of the axes; a coordinate of
 ``AXES_EDGE`` or ``-AXES_EDGE`` is at the edge of the axes. For a *role* ("ink", "weights"), the painter has a colour in
 each theme; ``"weights/50"`` is the colour of "weights" at 50 % over the paper.
 """
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "triangle", "down", "diamond", "cross", "plus")
-AXES_EDGE = 1e300
-"""The coordinate of the right or upper edge of the axes, whatever the limits; ``-AXES_EDGE`` is the opposite edge."""
+AXES_EDGE = 1e300  # coordinate of the right or upper edge of the axes; -AXES_EDGE is the opposite edge
 
 
 class AxisSpan(NamedTuple):
@@ -25,7 +24,7 @@ class AxisSpan(NamedTuple):
     low: float
     high: float
     texts: tuple[str, ...]
-    rank: int = 0  # labels of low rank are written first, and within a rank those of the widest spans
+    rank: int = 0  # labels of lower rank are written first and, within a rank, labels of wider spans
     bracket: bool = False  # whether a bracket shows the extent of the span
 
 
@@ -37,10 +36,8 @@ class Axis:
     high: float = 1.0
     log: bool = False
     words: str = ""
-    ticks: str = "number"
-    """Format: "number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none"."""
-    spans: tuple[AxisSpan, ...] = ()
-    """Labels in place of ticks; with ``ticks="slanted"`` they are slanted."""
+    ticks: str = "number"  # or "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers), "none"
+    spans: tuple[AxisSpan, ...] = ()  # labels in place of ticks; with ``ticks="slanted"`` they are slanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,7 @@ class Axes:
 
     x: Axis = Axis()
     y: Axis = Axis()
-    equal: str = ""
-    """For equal units in x and y, "fit" shrinks the axes and "fill" extends one range; "" if the units may differ."""
+    equal: str = ""  # for equal units, "fit" shrinks the axes and "fill" extends one range; "" if units may differ
     zooms: bool = False  # whether the reader can zoom to a range of x, to which y then adapts
     share: float = 1.0  # of the panel's height, relative to the shares of the panel's other axes
     caption: str = ""  # above the axes
@@ -70,7 +66,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The base class of what is drawn in the axes of a panel or next to them."""
+    """The base class of everything that is drawn in the axes of a panel or next to them."""
 
     id: str
     """Unique within a Drawing; it stays the same from frame to frame, so that only changes of the mark are sent."""
@@ -126,8 +122,7 @@ class Dots(Mark):
     width: float = 1.0
     words: str = ""
     readout: str = ""
-    drag: str = ""
-    """The name that the kernel receives with the end point of a drag; ``"weights"`` begins the run again there."""
+    drag: str = ""  # sent to the kernel with a drag's end point; "weights" begins the run again at this point
     moves: bool = False  # as in Area
     axes: int = 0
 
@@ -160,14 +155,14 @@ class Text(Mark):
     backed: bool = False  # whether it has a background in the colour of the paper, to be readable on other marks
     clear: bool = False  # whether it is left out if it would hide a part of a mark
     swatch: Key | None = None  # shown before the label
-    live: str = ""  # replaces ``texts`` in a live lab, where the reader can act, for example by "drag me"
+    live: str = ""  # replaces ``texts`` in a live lab, for example with "drag me"
     words: str = ""
     axes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Image(Mark):
-    """A grid of cells over a rectangle (``points``: two corners); ``cells`` are indices into ``palette``, its roles."""
+    """A rectangle (``points``: two corners) of coloured cells; ``cells`` are indices into the roles in ``palette``."""
 
     points: Any
     columns: int

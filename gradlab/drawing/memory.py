@@ -28,22 +28,21 @@ _ROLES = {
 """Role and hatch of each category, from the bottom of the stack to the top; unknown categories count as "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """Role and hatch of each category of bytes on a GPU that are not in tensors, from the bottom to the top."""
-_MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
-"""Level -> its highest value that is drawn, in units of the peak, and the dashes of its line."""
-_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in peaks; with several updates, each peak has a label
-_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is nowhere thicker in the last update has no name
+"""Level -> largest value at which it is drawn, in units of the peak, and the dashes of its line."""
+_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in units of the peak, for one update and for several
+_MIN_NAMED_SHARE = 0.007  # of the axis; a category that is nowhere thicker in the last update has no label
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 
 
 def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
-    """Return the lower and upper edges of categories, ``above`` on top, at ``count`` points; missing values are 0."""
+    """Return the lower and upper edges of categories at ``count`` points, ``above`` on top; missing values are 0."""
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
-        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _MAX_BYTES)
+        sizes = np.maximum(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0.0)
         heights[rows.get(name, rows["other"]), : len(sizes)] += sizes
     edges = np.cumsum(heights, axis=0)
     return {name: (edges[row - 1], edges[row]) for name, row in rows.items()}
@@ -87,9 +86,8 @@ def draw_memory(scene: Memory) -> Drawing:
     for name, size in levels.items():
         text = f"{card if name == 'capacity' else name} {bytes_text(size)}"
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
-        style: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
-        marks.append(Text(f"level name {name}", (text,), **style))
-    for name, (low, high) in edges.items():  # named at its right end, or else where it is thickest
+        marks.append(Text(f"level name {name}", (text,), of=f"level {name}", where="beside", size=11.0, clear=True))
+    for name, (low, high) in edges.items():  # the label is at the right end or, if that is thin, at the thickest point
         thick = (high - low)[last]
         if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
             point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
@@ -108,7 +106,7 @@ def draw_memory(scene: Memory) -> Drawing:
 
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
-    """Return an area behind each statement, described with its bytes, a Band per category, and update dividers."""
+    """Return an Area with a description for each statement, a Band for each category, and lines between updates."""
     total = edges["other"][1]
     marks: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
@@ -131,7 +129,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
 
 
 def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -> list[Mark]:
-    """Return labels with the numbers of updates, marks on their peaks and, with several updates, the peaks' bytes."""
+    """Return dots on the peaks, labels of the updates and, with several updates, labels with the bytes of the peaks."""
     numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
     for update, (statements, points) in reversed(list(enumerate(layout.updates if numbers else ()))):  # newest first
         low, high = layout.statements[statements.start][0], layout.statements[statements.stop - 1][1]
@@ -151,7 +149,7 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Return descriptions of the newest peak and its cause, with shorter and shorter names of the module."""
+    """Return descriptions of the newest peak and its cause, in which the module's name is shorter each time."""
     if not scene.updates:  # no update was watched: these are bytes between two updates, not a peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]
@@ -166,13 +164,14 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 _STILL_WIDTH = 0.4  # width of a statement that changes no bytes, such as the head of a ``for``; others have at least 1
 _GAP = 0.03  # between two updates, in units of the width of all statements
 _COLUMNS = 400  # number of columns in the picture; only the highest point of each column is drawn
-_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # shares of the axis: of a repeated block at most, of its bracket at least
+_BRACKET_BELOW = 1 / 6  # share of the axis below which one repetition of a block is too narrow for labels
+_MIN_BRACKET = 0.1  # share of the axis above which a bracket for all repetitions is wide enough
 _CHARS = 44  # number of characters that fit along the axis
 _RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # labels that are written first
 
 
 class StatementLayout(NamedTuple):
-    """Positions of statements and their points, in units of the width of a statement with one point."""
+    """The layout of statements and their points along the x axis; one unit is the width of a one-point statement."""
 
     statements: list[tuple[float, float]]  # the left and the right end of each statement
     ends: list[int]  # the index of each statement's first point, and then the number of points
@@ -182,7 +181,7 @@ class StatementLayout(NamedTuple):
     wide: float  # the width of all statements
 
     def steps(self, total: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """Return the x of both ends of each drawn point, NaN between updates, and for each x the index of the point."""
+        """Return each column's left and right x, NaN between updates, and for each x the index of the highest point."""
         column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
@@ -215,7 +214,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 
 def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
-    """Return the x axis with labels of the statements, or one bracket for a block of statements that often repeats."""
+    """Return the x axis with a label for each statement, or one bracket for a block of statements repeated often."""
     spans: list[AxisSpan] = []
     for update, _ in layout.updates:
         start, length, times = repeated(tuple(labels[update]))
@@ -239,7 +238,7 @@ def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
 
 @lru_cache(maxsize=64)
 def repeated(labels: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return the start, length and count of the block whose 3 or more repetitions cover most labels; zeros if none."""
+    """Return the start, length and count of the block whose repetitions (3 or more) cover most labels, or (0, 0, 0)."""
     best = (0, 0, 0)
     for start, length in product(range(len(labels)), range(1, len(labels) // 3 + 1)):
         times = 1

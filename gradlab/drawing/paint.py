@@ -78,8 +78,8 @@ def in_rows(
 ) -> list[Placed]:
     """Place Drawings of this ``size``, and Listings of their own size, in rows of ``columns``.
 
-    A Drawing whose axes have equal units may become taller. The last Drawing or Listing is ``last`` wide, unless that
-    is 0. ``beside`` is to the left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
+    A Drawing whose axes have equal units may become taller. If ``last`` is not 0, it is the width of the last Drawing
+    or Listing. ``beside`` is left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
@@ -94,7 +94,7 @@ def in_rows(
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
-            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # too small in a low panel
+            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a low panel makes such axes too small
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
                 height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
@@ -157,7 +157,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
     unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _MAX_ARROW_PX), _MIN_ARROW_PX)
     panel = TransformedBbox(Bbox.from_bounds(0, 0, sheet.width, sheet.height), sheet.pixels)
     marks: dict[str, tuple[Mark, list[Places]]] = {}
-    for order, mark in enumerate(drawing.marks, 3):  # in the order of the marks, in front of the axes
+    for order, mark in enumerate(drawing.marks, 3):  # zorders in the order of the marks, in front of the axes
         if isinstance(mark, Text):
             continue
         plot = plots[getattr(mark, "axes", 0)]
@@ -186,8 +186,7 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
     x = min(max((left + right) / 2, wide / 2 + 2), sheet.width - wide / 2 - 2)
     y = bottom - 6 - tall / 2 if framed else (top + bottom) / 2
     if framed:
-        style: dict[str, Any] = {"linestyle": "dashed", "zorder": 1e6}
-        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, **style)
+        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, linestyle="dashed", zorder=1e6)
     for number, line in enumerate(lines, 1):
         height = y - tall / 2 + 19 * number - 5.5
         sheet.write(x, height, line, size=13.0, bold=framed, anchor="center", zorder=1e6)
@@ -236,7 +235,7 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
 
 
 def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
-    """Return a patch, in a list, that strokes pieces and, if ``closed``, fills and hatches them; [] without pieces."""
+    """Return a list of one patch, filled and hatched only if ``closed``, or an empty list if there are no pieces."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)

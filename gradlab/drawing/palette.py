@@ -18,9 +18,9 @@ COLOURS = {role: white for role, (white, _) in _THEMES.items()}
 
 
 def colour(role: str) -> str:
-    """Return the colour of a role on white paper as ``#RRGGBB``; matplotlib's "none" if ``role`` is "".
+    """Return the colour of a role on white paper as ``#RRGGBB``, or matplotlib's "none" if ``role`` is "".
 
-    ``weights/50`` is half way to white, ``weights-text`` is dark enough to read.
+    ``weights/50`` is half way to white, and ``weights-text`` is dark enough to read.
     """
     if not role:
         return "none"
@@ -49,7 +49,7 @@ _DARKEST, _LIGHTEST = 0.118, 0.95  # on a dark page, the lightness of white and 
 def themed_svg(svg: str) -> str:
     """Return the SVG with its colours as CSS variables, whose lightness is inverted on a dark page.
 
-    In an ``<img>``, the SVG follows the element's ``color-scheme``, or else the preference of the reader's system.
+    In an ``<img>``, the SVG follows the element's ``color-scheme`` or, if unset, the preference of the reader's system.
     """
     colours = sorted({colour.lower() for colour in _HEX.findall(svg)})
     light = "".join(f"--{colour[1:]}:{colour};" for colour in colours)

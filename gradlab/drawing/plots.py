@@ -24,21 +24,21 @@ from .palette import colour
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0
-_MAX_MARGIN_SHARE = 0.4  # of the sheet's width, for labels to the right of the axes
-_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # in the key: swatch with its gap, that gap, gap between entries
-_LINE_HEIGHT = 1.15  # the height of a line, in font sizes
+_MAX_MARGIN_SHARE = 0.4  # maximum share of the sheet's width for labels to the right of the axes
+# legend, in px: swatch including the gap after it; that gap alone; gap between entries
+_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0
+_LINE_HEIGHT = 1.15  # line height as a multiple of the font size
 _SMALL_PX = 11.0
 _CLIP_PX = 4000.0  # CSS pixels to which coordinates on a sheet are clamped
-_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # labels below the axis: angle if slanted, width that is always allowed
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # labels below the axis: angle if slanted; width that is never cut
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
 
 class Sheet:
-    """A part of a figure, measured in CSS pixels from its upper left corner."""
+    """A rectangle of a figure, measured in CSS pixels from the rectangle's upper left corner."""
 
     def __init__(self, figure: Figure, left: float, top: float, width: float, height: float) -> None:
-        """Take a rectangle of ``figure``, given in CSS pixels."""
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans
@@ -83,7 +83,7 @@ class Sheet:
 
 
 def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
-    """Return the bounding box of ``text`` at the position of ``Sheet.write``, in CSS pixels."""
+    """Return the bounding box, in CSS pixels, of ``text`` written by ``Sheet.write`` with the same arguments."""
     wide, tall = text_width(text, size, bold), size * _LINE_HEIGHT
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     return Bbox.from_bounds(left, y - tall / 2, wide, tall)
@@ -94,7 +94,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     top = _add_head(drawing, sheet)
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
-    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # half the last label
+    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last label
     right = sheet.width - max(_RIGHT_PX, half, min(_MAX_MARGIN_SHARE * sheet.width, max(widths, default=0.0) + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE_PX * sum(bool(axes.caption) for axes in drawing.axes)
@@ -110,7 +110,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
-    """Write the title, the corner, the notes and the key; return the y of their lower end."""
+    """Write the title, corner text, notes and key; return the y coordinate of their bottom edge."""
     room, y = sheet.width - 2 * _MARGIN_PX, 15.0
     size = min(_TITLE_PX, max(_SMALL_PX, _TITLE_PX * room / max(text_width(drawing.title, _TITLE_PX, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
@@ -208,7 +208,7 @@ def _widened(axis: Axis, times: float) -> Axis:
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Write the labels of spans below the x axis, low ranks first, except labels without room; add brackets."""
+    """Add brackets, and write the labels of spans below the x axis, low ranks first, if there is room."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):

@@ -21,7 +21,7 @@ def draw_samples(scene: Samples) -> Drawing:
     """Draw digits with the answers below them: ``7`` if right; ``1, is 7`` and a cross over the digit if wrong."""
     samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
     count = len(samples)
-    columns = max(round(math.sqrt(3 * count)), 1)  # 12 digits in two rows: a panel is wider than high
+    columns = max(round(math.sqrt(3 * count)), 1)  # 12 digits are in two rows, because a panel is wider than high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(samples):

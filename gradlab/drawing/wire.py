@@ -1,14 +1,15 @@
 """The JSON in which Drawings are sent to the browser: first as a whole, then only the changes from frame to frame.
 
-Whole numbers are exact; other coordinates are rounded, to at most a ten-thousandth of the axis's range or, on a log
-axis, to five significant digits. So when a curve grows by a point, only that point is sent to ``front/wire.js``.
+Whole numbers are exact. Other coordinates are rounded: to at most a ten-thousandth of the axis's range or, on a log
+axis, to five significant digits. Points that have not changed are not sent again: when a curve grows by a point, only
+that point is sent to ``front/wire.js``.
 
 A panel is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}`` and a mark is
 ``{"k": kind, "p": [numbers], field: value, ...}``, without fields at their defaults. A change of a panel has the fields
-that changed; a field that is back at its default is null. Instead of ``marks`` it has ``"set": [[index, fields], ...]``
-for the changed marks. In these, ``"p"`` is ``[count, number, ...]``: keep the first ``count`` old numbers, then append
-the new ones. If marks were added, removed or moved, the change has all ``ids``; marks with a known id keep their
-fields, and new marks are whole in ``set``.
+that changed; a field that is back at its default is null. Instead of ``marks``, the change has the changed marks as
+``"set": [[index, fields], ...]``. In these, ``"p"`` is ``[count, number, ...]``: keep the first ``count`` old numbers,
+then append the new ones. If marks were added, removed or moved, the change has all ``ids``; marks with a known id keep
+their fields, and new marks are whole in ``set``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ class Encoder:
     """An encoder of successive Drawings of one panel: ``encode`` returns a whole panel, ``change`` the differences."""
 
     def __init__(self) -> None:
-        """Start without a previous Drawing."""
         self._drawing: Drawing | None = None
         self._head: dict[str, Any] = {}
         self._marks: list[_Encoded] = []
@@ -106,12 +106,11 @@ def _encode(value: Any) -> Any:
     return _encode_part(value) if hasattr(value, "__dataclass_fields__") else value
 
 
-_encode_part = lru_cache(maxsize=1024)(_encode_fields)
-"""``_encode_fields`` with a cache, for the axes, keys and swatches of a Drawing, which rarely change."""
+_encode_part = lru_cache(maxsize=1024)(_encode_fields)  # for axes, keys and swatches, which rarely change
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
-    """Return points, of ``each`` numbers per point, rounded to the resolution of ``axes``; whole numbers are kept."""
+    """Return points with ``each`` numbers per point, rounded to the resolution of ``axes``; whole numbers are kept."""
     rounded = points.copy()
     for column in range(each):
         axis, values = axes.y if column else axes.x, points[column::each]
@@ -124,7 +123,7 @@ def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
-    """Return the fields of a mark that differ, and its points from the first difference on; all if ``old`` is None."""
+    """Return the fields of a mark that differ and its points from the first difference on, or all of a new mark."""
     encoded, points = new
     if old is None or old[0]["k"] != encoded["k"]:
         return encoded if points is None else {**encoded, "p": _to_json(points)}
@@ -140,7 +139,6 @@ def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
 
 
 def _to_json(numbers: Numbers) -> list[int | float | None]:
-    """Return numbers for JSON: whole numbers as int, None for NaN."""
     return [
         None if value != value else int(value) if value == value // 1 and abs(value) < 1e15 else value
         for value in numbers.tolist()
@@ -148,6 +146,5 @@ def _to_json(numbers: Numbers) -> list[int | float | None]:
 
 
 def _changed_fields(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    return {name: None for name in old if name not in new} | {
-        name: value for name, value in new.items() if old.get(name) != value
-    }
+    changed = {name: value for name, value in new.items() if old.get(name) != value}
+    return {name: None for name in old if name not in new} | changed

@@ -1,4 +1,4 @@
-"""The loss scale instrument: the gradients that a 16-bit backward pass loses at a scale, and a run of GradScaler."""
+"""The loss scale instrument: gradients that a 16-bit backward pass loses at a loss scale, and a run of GradScaler."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from ...widgets import Control, Instrument, Settings, View
 
 WEIGHT = 1e-5  # a factor of the loss that makes most gradients too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
-FIRST, LAST = -46, 22
-"""The exponents of the histogram, from 2**FIRST to 2**LAST; sizes outside are counted in the first or the last bin."""
+FIRST, LAST = -46, 22  # exponents of 2 at the ends of the histogram; sizes outside are counted in the bins at the ends
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
-"""The kinds of numbers that a gradient can become in 16 bits, with their labels."""
+"""Kind of number that a gradient can become in 16 bits -> label."""
 _SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
 INIT_SCALE = 65536.0  # the default of ``GradScaler``
@@ -37,8 +36,7 @@ class Outcome:
 
     format: str
     scale: float
-    counts: dict[str, npt.NDArray[np.int64]]
-    """For each kind, a histogram of its gradients by the exponent of scale x fp32 gradient, from FIRST to LAST."""
+    counts: dict[str, npt.NDArray[np.int64]]  # kind -> histogram by the exponent of scale x fp32 gradient
     total: int  # the number of gradients that are not 0 in fp32
     error: float  # norm of (16-bit gradient / scale - fp32 gradient) / norm of fp32 gradient; inf or NaN on overflow
 
@@ -69,9 +67,7 @@ def measure_outcome(format: str, scale: float) -> Outcome:
     size, finite = got.abs(), got.isfinite()
     zero, small = got == 0, size < torch.finfo(DTYPES[format]).smallest_normal
     kinds = {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
-    counts = {
-        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy() for kind, chosen in kinds.items()
-    }
+    counts = {kind: torch.bincount(bins[mask], minlength=LAST - FIRST).cpu().numpy() for kind, mask in kinds.items()}
     error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
     return Outcome(format, scale, counts, len(exact), float(error))
 
@@ -111,9 +107,7 @@ def run_scaler(
     return tuple(scales), tuple(skipped)
 
 
-# Pictures and text ----------------------------------------------------------------------------------------------------
-
-_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest
+_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest scale
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
 _STYLES: dict[str, dict[str, Any]] = {
@@ -124,7 +118,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _HEADROOM = 1.3  # height of the axes relative to the histogram, with room for the labels of the zones
-_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the unscaled histogram clears the scaled one
+_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the two histograms do not overlap
 
 
 class LossScale(Instrument):
@@ -147,14 +141,14 @@ class LossScale(Instrument):
         outcome = measure_outcome(dtype, scale)
         scales, every = run_scaler(dtype, interval)
         skipped = [each for each in every if each <= update]
-        return View(
-            {"gradients": draw_gradients(outcome), "scaler": draw_scaler_run(scales, skipped, update, interval)},
-            f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
-            code=_code_text(dtype, scale, interval),
-        )
+        panels = {"gradients": draw_gradients(outcome), "scaler": draw_scaler_run(scales, skipped, update, interval)}
+        which = f" ({', '.join(map(str, skipped))})" if skipped else ""
+        text = f"{_outcome_text(outcome)} GradScaler, after update {update}: loss scale {scale_text(scales[update])}; "
+        text += f"{len(skipped)} of {update} steps skipped{which}."
+        return View(panels, text, code=_code_text(dtype, scale, interval))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield every scale for each type, and every update for each growth interval."""
+        """Yield settings with every scale for each dtype, and with every update for each growth interval."""
         for dtype in DTYPES:
             yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
@@ -179,14 +173,7 @@ def _outcome_text(outcome: Outcome) -> str:
     return text
 
 
-def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
-    which = f" ({', '.join(map(str, skipped))})" if skipped else ""
-    now = f"GradScaler, after update {update}: loss scale {scale_text(scale)}"
-    return f"{now}; {len(skipped)} of {update} steps skipped{which}."
-
-
 def _code_text(format: str, scale: float, growth_interval: int) -> str:
-    """Return plain PyTorch code for both panels, which uses ``model``, ``loss_fn``, ``batches`` and ``device``."""
     dtype = DTYPES[format]
     return f"""\
 # gradients x loss scale: one backward pass
@@ -224,7 +211,7 @@ def part_text(count: int, total: int) -> str:
 
 
 def draw_gradients(outcome: Outcome) -> Drawing:
-    """Draw a histogram of the gradients' sizes, coloured by their kinds in 16 bits, over the limits of the type."""
+    """Draw a histogram of the gradients' sizes, coloured by kind, in front of the zones of the dtype."""
     scale = scale_text(outcome.scale)
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
     steps = np.sum(list(shares.values()), axis=0)
@@ -235,32 +222,25 @@ def draw_gradients(outcome: Outcome) -> Drawing:
             label = f"{outcome.count(kind):,} gradients: {ZONES[kind]}"
             bands.append(Band(f"gradients {kind}", _stairs(below, share), words=label, **_STYLES[kind]))
         below = below + share
-    axes = Axes(
-        Axis(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers"),
-        Axis(0.0, math.ceil(steps.max() * _HEADROOM / 5) * 5.0, words="gradients (%)"),
-    )
+    marks = [*_zone_marks(outcome), *_unscaled_marks(steps, round(math.log2(outcome.scale))), *bands]
+    across = Axis(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers")
+    up = Axis(0.0, math.ceil(steps.max() * _HEADROOM / 5) * 5.0, words="gradients (%)")
     counts = ", ".join(f"{label}: {outcome.count(kind):,}" for kind, label in ZONES.items())
-    return Drawing(
-        _SUBJECT,
-        [*_zone_marks(outcome), *_unscaled_marks(steps, round(math.log2(outcome.scale))), *bands],
-        (axes,),
-        f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}. {counts}.",
-        corner=(f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale),
-        corner_role="scale-text",
-    )
+    description = f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}. {counts}."
+    corner = f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale
+    return Drawing(_SUBJECT, marks, (Axes(across, up),), description, corner, corner_role="scale-text")
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return a shaded band for each zone that loses digits, and the label and share of gradients of every zone."""
+    """Return a band for each zone except "normal", and labels with the name and the share of gradients of each zone."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
         if high <= low:  # the zone is outside the axis
             continue
         if kind != "normal":
-            marks.append(
-                Band(f"zone {kind}", (low, -AXES_EDGE, AXES_EDGE, high, -AXES_EDGE, AXES_EDGE), fill=_ZONE_FILLS[kind])
-            )
+            triples = (low, -AXES_EDGE, AXES_EDGE, high, -AXES_EDGE, AXES_EDGE)
+            marks.append(Band(f"zone {kind}", triples, fill=_ZONE_FILLS[kind]))
         count = outcome.count(kind)
         share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
         for id, text in (("share", share), ("word", _SHORT.get(kind, ZONES[kind]))):
@@ -278,7 +258,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return the histogram at loss scale 1 as an outline ``moved`` bins to the left, with a label; empty on overlap."""
+    """Return an outline of the histogram at loss scale 1, ``moved`` bins left, with its label. Return [] on overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
@@ -292,7 +272,7 @@ def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | T
 
 
 def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int) -> Drawing:
-    """Draw the scale up to ``update`` as steps, and a cross at each skipped optimizer step."""
+    """Draw the loss scale up to ``update`` as a staircase, with a cross at each skipped optimizer step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
     # Update n uses scales[n - 1], which is drawn from n - 1 to n.
@@ -304,11 +284,8 @@ def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, 
         marks.append(Dots("skipped", crosses, "cross", 10.0, stroke="wrong", width=2.4, words=reason))
     marks.append(Dots("now", path[-2:], size=8.0, fill="scale", stroke="ink", words=f"now {now}"))
     across = Axis(0.0, SCALER_UPDATES, words="updates", ticks="updates")
-    end = f"{len(skipped)} of {update} steps were skipped"
-    return Drawing(
-        f"GradScaler, {interval}",
-        marks,
-        (Axes(across, power_axis(powers, "loss scale (log2 axis)")),),
-        f"After update {update}, with {interval}, the loss scale is {now}; {end}.",
-        corner=(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now),
-    )
+    axes = Axes(across, power_axis(powers, "loss scale (log2 axis)"))
+    description = f"After update {update}, with {interval}, the loss scale is {now}; "
+    description += f"{len(skipped)} of {update} steps were skipped."
+    corner = f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now
+    return Drawing(f"GradScaler, {interval}", marks, (axes,), description, corner)

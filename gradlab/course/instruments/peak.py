@@ -39,8 +39,7 @@ from ...loop import Program
 from ...memory import CATEGORIES, Ledger
 from ...widgets import Control, Instrument, View
 
-CLASSES = 10
-"""The number of classes that the model predicts."""
+CLASSES = 10  # number of classes that the model predicts
 _PLACES = BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.01)",
@@ -52,18 +51,13 @@ _OPTIMIZER = {
 class PeakSettings:
     """The size of a stack of layers and the settings of its training loop."""
 
-    width: int = 64
-    """The number of units in each hidden layer."""
-    depth: int = 6
-    """The number of hidden layers."""
-    batch: int = 128
-    """The number of rows in a micro-batch."""
+    width: int = 64  # number of units in each hidden layer
+    depth: int = 6  # number of hidden layers
+    batch: int = 128  # number of rows in a micro-batch
     optimizer: str = "adam"
     set_to_none: bool = True
-    place: str = BEFORE_FORWARD
-    """The position of ``zero_grad`` in the loop."""
-    accumulate: int = 1
-    """The number of micro-batches in an update."""
+    place: str = BEFORE_FORWARD  # position of ``zero_grad`` in the loop
+    accumulate: int = 1  # number of micro-batches in an update
 
 
 def peak_source(settings: PeakSettings) -> str:
@@ -96,17 +90,16 @@ def peak_source(settings: PeakSettings) -> str:
 
 
 _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", "step": "step"}
-"""The phases of the loop's statements, by label; other statements allocate no bytes."""
+"""Label of a statement -> phase; other statements allocate no bytes."""
 
 
 @dataclass(frozen=True)
 class Phase:
     """The memory during one call of an update."""
 
-    name: str
-    """"zero_grad", "forward", "backward" or "step"."""
+    name: str  # "zero_grad", "forward", "backward" or "step"
     moments: tuple[Mapping[str, int], ...]
-    """Bytes by category, at two moments of each interval of the ledger: at its highest total and at its end."""
+    """Bytes by category at two moments of each of the ledger's intervals: at the highest total and at the end."""
 
     @property
     def highest(self) -> Mapping[str, int]:
@@ -120,33 +113,25 @@ class UpdateMemory:
 
     settings: PeakSettings
     phases: tuple[Phase, ...]
-    peak: int
-    """The highest total number of bytes."""
-    at_peak: Mapping[str, int]
-    """Bytes by category at the peak."""
-    call: str
-    """The call in which the peak occurs, such as ``backward()``."""
-    where: str
-    """``call`` and, if known, the module of the peak, such as ``backward(), in module 11 (ReLU)``."""
-    lines: tuple[int, int]
-    """The first and the last line of the statement in which the peak occurs; (1, 1) from ``measure_update``."""
+    peak: int  # highest total number of bytes
+    at_peak: Mapping[str, int]  # bytes by category at the peak
+    call: str  # call in which the peak occurs, such as ``backward()``
+    where: str  # ``call`` and, if known, the module of the peak, such as ``backward(), in module 11 (ReLU)``
+    lines: tuple[int, int]  # first and last line of the peak's statement; (1, 1) from ``measure_update``
 
 
 @lru_cache(maxsize=1024)
 def measure_peak(settings: PeakSettings) -> UpdateMemory:
-    """Run the loop of ``settings`` and return the memory of its second update, when the optimizer has its state."""
+    """Run the loop of ``settings`` and return the memory of its second update, when the optimizer already has state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
     with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
         after.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(1)  # for these small models a second thread would only wait
-        for _ in program.setup(names):
-            pass
+        list(program.setup(names))
         updates = program.loop(names)
         head = next(updates)
-        for statement in updates:
-            if statement == head:  # the first update is over
-                break
+        next(statement for statement in updates if statement == head)  # runs the first update
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
             ledger.current_statement = lambda: ""  # ``mark`` labels each statement when it ends
@@ -154,11 +139,8 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 ledger.mark(str(statement))
     statements = program.statements
     highest = statements[int(ledger.peak_at.statement)]
-
-    def phase_of(statement: str) -> str:
-        return _PHASES.get(statements[int(statement)].label, "")
-
-    return _update_memory(settings, ledger, names["model"], phase_of, (highest.line, highest.last_line))
+    lines = highest.line, highest.last_line
+    return _update_memory(settings, ledger, names["model"], lambda i: _PHASES.get(statements[int(i)].label, ""), lines)
 
 
 def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[UpdateMemory, nn.Module]:
@@ -175,8 +157,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
         return run
 
     with lock, RandomStream(0), torch.enable_grad():
-        for _ in Program(peak_source(settings)).setup(names):
-            pass
+        list(Program(peak_source(settings)).setup(names))
         model, optimizer, x, y = (names[name] for name in ("model", "optimizer", "x", "y"))
         update(model, optimizer, x, y)
         for owner in (model, optimizer):
@@ -209,15 +190,11 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     changes = []
     for name, after in asdict(settings).items():
         if (before := getattr(start, name)) != after:
-            switched = {
-                "place": f"zero_grad → {after}",
-                "set_to_none": f"set_to_none {'off → on' if after else 'on → off'}",
-            }
-            changes.append(switched.get(name, f"{name} {before} → {after}"))
+            switched = f"set_to_none {'off → on' if after else 'on → off'}"
+            phrases = {"place": f"zero_grad → {after}", "set_to_none": switched}
+            changes.append(phrases.get(name, f"{name} {before} → {after}"))
     return ", ".join(changes)
 
-
-# Pictures and text ----------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
 
@@ -245,7 +222,7 @@ class Peak(Instrument):
         ]
 
     def render(self, values: Mapping[str, Any]) -> View:
-        """Return the memory measured with these settings, compared with that of the start values."""
+        """Return the view of the memory measured with these settings, compared with the memory at the start values."""
         settings, first = PeakSettings(**values), self._first
         now, start = measure_peak(settings), measure_peak(first)
         state, note = _peak_text(now), ""
@@ -254,13 +231,7 @@ class Peak(Instrument):
             compared = f"{bytes_text(abs(more))} {'higher' if more > 0 else 'lower'}" if more else "the same"
             state += f" Compared with the start ({changes_text(settings, first)}), the peak is {compared}."
             note = "The dashed outline is the update with the settings at the start."
-        return View(
-            panels={"memory": draw_update_memory(now, start)},
-            state=state,
-            note=note,
-            code=peak_source(settings),
-            lit=now.lines,
-        )
+        return View({"memory": draw_update_memory(now, start)}, state, note, code=peak_source(settings), lit=now.lines)
 
     def _still(self, view: View) -> list[Placed]:
         if not view.code:  # nothing could be measured
@@ -292,9 +263,9 @@ def peak(**start: Any) -> Peak:
 
 
 _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
-"""The relative width of each phase; if a window has several passes, they share the width of one."""
+"""Phase -> relative width. Several forward passes of a window share the width of one; so do backward passes."""
 _SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
-_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of the update
+_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in units of the update's width
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
@@ -306,7 +277,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []
     for number, (phase, (a, b)) in enumerate(zip(now.phases, pairwise(ends), strict=True)):
-        corners = (a or 0.004, -AXES_EDGE, b, -AXES_EDGE, b, AXES_EDGE, a or 0.004, AXES_EDGE)  # clear of the axis
+        corners = (a or 0.004, -AXES_EDGE, b, -AXES_EDGE, b, AXES_EDGE, a or 0.004, AXES_EDGE)  # not on the y axis
         highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
         marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
     marks += [Line(f"phase end {x:.3f}", (x, -AXES_EDGE, x, AXES_EDGE), "faint", 1.0) for x in ends[1:-1]]
@@ -318,14 +289,11 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     if changed:
         label = f"The update at the start: peak {before}"
         marks.append(Line("start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", label))
-    return Drawing(
-        "memory of one update",
-        [*marks, *_peak_marks(now)],
-        (Axes(Axis(0.0, _BAR[1], spans=_spans(now.phases, ends)), Axis(0.0, top, ticks="bytes")),),
-        f"{_peak_text(now)}{f' At the start it was {before}.' if changed else ''}",
-        corner=(f"\u2504 {outlined} {bytes_text(start.peak)}",) if changed else (),
-        notes=(tuple(f"\u25bc peak {peak} in {where}" for where in (now.where, now.call)),),
-    )
+    axes = Axes(Axis(0.0, _BAR[1], spans=_spans(now.phases, ends)), Axis(0.0, top, ticks="bytes"))
+    description = _peak_text(now) + f" At the start it was {before}." * changed
+    corner = (f"\u2504 {outlined} {bytes_text(start.peak)}",) if changed else ()
+    notes = (tuple(f"\u25bc peak {peak} in {where}" for where in (now.where, now.call)),)
+    return Drawing("memory of one update", [*marks, *_peak_marks(now)], (axes,), description, corner, notes=notes)
 
 
 def _phase_ends(phases: Sequence[Phase]) -> list[float]:
@@ -378,6 +346,5 @@ def _peak_text(now: UpdateMemory) -> str:
 
 def parts_text(sizes: Mapping[str, int]) -> str:
     """Format bytes by category without zeros, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
-    return ", ".join(
-        f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
-    )
+    largest_first = sorted(sizes.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {bytes_text(size)}" for name, size in largest_first if size)

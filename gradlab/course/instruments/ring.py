@@ -59,14 +59,10 @@ class RingOfOrders(Instrument):
         ran = run_and_judge(settings["order"])
         calls = ran.trial.calls[: settings["call"]]  # fewer if an error ended the loop
         line = calls[-1].line if calls else 0
-        return View(
-            {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)},
-            state=f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", ""),
-            note=_moment_text(calls),
-            code=ran.trial.source,
-            lit=(line, line),
-            wrong=line if calls and calls[-1].failed else 0,
-        )
+        panels = {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)}
+        state = f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", "")
+        wrong = line if calls and calls[-1].failed else 0
+        return View(panels, state, _moment_text(calls), code=ran.trial.source, lit=(line, line), wrong=wrong)
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Yield all orders of the four calls, and the usual order with a call left out or repeated, call by call."""
@@ -87,10 +83,7 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
 
 
 def run_order(order: str) -> OrderRun:
-    """Run calls in an order such as ``"zero_grad forward backward step"``, and compare it with the usual order.
-
-    Raises ValueError for an invalid order.
-    """
+    """Run and judge an order such as ``"zero_grad forward backward step"``. Raises ValueError if it is invalid."""
     return run_and_judge(RingOfOrders(order=order).values["order"])
 
 
@@ -101,7 +94,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-_RADIUS = 1.75  # horizontally; vertically it is 1
+_RADIUS = 1.75  # horizontal radius of the ring; the vertical radius is 1
 _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
@@ -128,7 +121,7 @@ def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) 
 
 
 def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
-    """Return the marks of the arc of ``calls`` on a ring of ``count`` calls, with an arrow after each of them."""
+    """Return the marks of the arc of ``calls`` on a ring of ``count`` calls, with an arrow after each call."""
     shares = np.linspace(calls.start, calls.stop, 97) / count
     marks: list[Mark] = [Line(f"ring{id}", np.ravel([_on_ring(share, *middle) for share in shares]), role, width)]
     for number in calls:
@@ -156,7 +149,7 @@ def _call_marks(
     return marks
 
 
-# verdict on a ring's order that starts at forward -> outcome, and first and last call of the fault (equal if none)
+# verdict on the order from forward on -> label of its ring, and first and last call of the fault (equal if none)
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -165,7 +158,7 @@ _ENDS = {
 
 
 def six_rings() -> CourseFigure:
-    """Draw the 24 orders as six rings: each call has the verdict on the order that begins there; faults are thick."""
+    """Draw the 24 orders as six rings. Each call has the verdict on the order that begins with it; faults are thick."""
     runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
@@ -173,7 +166,7 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.32 if len(fault) > 1 else 1.0  # clear of a call that is not part of the fault
+        height = 1.32 if len(fault) > 1 else 1.0  # an arc around a call that is not part of the fault
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for index, piece in enumerate(ring):
             run = runs[ring[index:] + ring[:index]]
@@ -188,7 +181,7 @@ def six_rings() -> CourseFigure:
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.3, 0.25  # heights in tiles: above the highest column, and of the strip below
+_ROOM, _STRIP = 1.3, 0.25  # heights, in tiles, of the space above the highest column and of the strip below
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -208,18 +201,15 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     up = Axis(-_STRIP, high, words="gradients in .grad", ticks="updates")
     spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
-    keys = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
-    return Drawing(
-        "what .grad holds",
-        marks,
-        (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
-        f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=(*batch_key(("added", "applied", "reused")), *keys),
-    )
+    description = f"What .grad holds after each of the first {len(every)} calls. {contents}."
+    signs = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
+    key = (*batch_key(("added", "applied", "reused")), *signs)
+    axes = Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up)
+    return Drawing("what .grad holds", marks, (axes,), description, key=key)
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the marks of a call's column: its gradients (for zero_grad, those cleared), and a step or error sign."""
+    """Return the marks of a call's column: the gradients held or cleared, and a sign for a step or an error."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]

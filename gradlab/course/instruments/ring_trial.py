@@ -58,7 +58,7 @@ class Grad:
 
     @property
     def named(self) -> str:
-        """The indices of the gradients as text, such as ``gradients 1-3``; "" for none."""
+        """The indices of the gradients as text, such as ``gradients 1-3``, or "" if there are none."""
         return f"gradient{'s' if len(self.times) > 1 else ''} {self.numbers()}" if self.times else ""
 
 
@@ -96,8 +96,8 @@ class Trial:
     source: str
     calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]  # on held-out digits: before the loop, and after each completed turn
-    weight_hashes: tuple[bytes, ...]  # of all weights at the same moments
-    weights: Tensor  # at the end, as a 1-D tensor
+    weight_hashes: tuple[bytes, ...]  # of all weights at the moments of ``losses``
+    weights: Tensor  # all weights at the end, as a 1-D tensor
     error: LoopError | None = None
 
     @property
@@ -112,12 +112,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class OrderRun:
-    """The trial of an order and that of the usual loop, and the verdict from comparing their weights."""
+    """The trials of an order and of the usual loop, and the verdict from a comparison of their weights."""
 
     trial: Trial
     usual: Trial
     verdict: str  # "right", "harmless", "wrong" or "error"
-    outcome: str  # the verdict in short: "the weights never move"
+    outcome: str  # the verdict in a few words, such as "the weights never move"
     result: str  # the comparison with its numbers, or the error
     why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
@@ -185,7 +185,10 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
     beside = f"loss {short(trial.losses[-1])} after {trial.turns} turns, the usual loop {short(usual.losses[-1])}"
     if len(set(trial.weight_hashes)) == 1:
         return "wrong", "the weights never move", f"The weights never move: {beside}", _why_still(trial)
-    late = _updates_late(trial, usual)
+    hashes = usual.weight_hashes
+    shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
+    # the number of updates by which the trial lags behind the usual loop, or None if no lag fits
+    late = shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
     if late == 0:
         same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit"
         return "right", "the weights of the usual loop", f"{same}: loss {short(trial.losses[-1])}", _why_right(trial)
@@ -198,13 +201,6 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
     if trial.losses[-1] < usual.losses[-1]:
         troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
     return "wrong", "other weights", result, " ".join(troubles)
-
-
-def _updates_late(trial: Trial, usual: Trial) -> int | None:
-    """Return the number of updates, 0 to 2, by which a trial lags behind the usual loop; None if no such lag fits."""
-    hashes = usual.weight_hashes
-    shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
-    return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
 
 
 def _why_error(trial: Trial) -> str:
@@ -233,9 +229,8 @@ def _why_still(trial: Trial) -> str:
 
 def _why_right(trial: Trial) -> str:
     steps = [step for step in trial.ran("step") if step.before.times]
-    idle = [step for step in trial.ran("step") if not step.before.times]
     reasons = [f"{number_of(len(steps), 'step')}: each applies one new gradient, taken at the weights of that moment."]
-    if idle and idle[0].turn == 1:
+    if any(step.turn == 1 and not step.before.times for step in trial.ran("step")):
         reasons.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
     if len(steps) > trial.turns:
         reasons.append(f"But {len(steps)} updates are made of {trial.turns} batches.")
@@ -243,7 +238,7 @@ def _why_right(trial: Trial) -> str:
 
 
 def _troubles(trial: Trial) -> list[str]:
-    """Return the faults of the steps, the worst first; an empty list if every update is sound."""
+    """Return descriptions of the faults of the steps, the worst first."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count(1)]

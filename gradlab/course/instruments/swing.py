@@ -28,7 +28,7 @@ from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
 UPDATES = 120
-_EDGE = 1e-4  # tolerance, around 1, of the factor by which an update changes the swing
+_EDGE = 1e-4  # tolerance around 1 for the factor by which an update changes the size of the swing
 _FAR = 1e6
 _RUNS_TO = 3.0  # the largest weight drawn for a path that runs away; paths start at 1
 # The values that are recorded for a page without a kernel.
@@ -58,15 +58,12 @@ class Swing(Instrument):
         """Run the loop and return the view of its path."""
         path = run_swing(**settings)
         role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad old gradients are applied again
-        panels = {
-            "weight": draw_weight(path, role),
-            "valley": draw_valley(path, settings["curvature"], role),
-            "map": draw_map(role=role, **settings),
-        }
+        weight, valley = draw_weight(path, role), draw_valley(path, settings["curvature"], role)
+        panels = {"weight": weight, "valley": valley, "map": draw_map(role=role, **settings)}
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield values of lr, momentum and curvature, with and without zero_grad, and fewer of lr at two momenta."""
+        """Yield values of lr, momentum and curvature with and without zero_grad, and fewer lrs with two momenta."""
         for zero_grad in (False, True):
             yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
             for momentum in _FEW_MOMENTA:
@@ -80,14 +77,11 @@ def swing(**start: Any) -> Swing:
     return Swing(**start)
 
 
-# The numbers ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SwingPath:
     """One run: the weight before each update and after the last, with predictions and measurements."""
 
-    weights: tuple[float, ...]  # from the start at 1, while smaller in size than 1e6
+    weights: tuple[float, ...]  # from the start at 1 up to, but without, the first of size 1e6 or more
     factor: float  # predicted: the factor by which an update changes the size of the swing
     stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
     predicted_period: float  # in updates, there and back; inf if the weight does not change its sign
@@ -125,7 +119,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     finite = next((index for index, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
-    double = abs(root - before) < 1e-6  # the size then also grows with the number of updates
+    double = abs(root - before) < 1e-6  # the size of the swing then also grows with the number of updates
     stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
@@ -141,7 +135,7 @@ def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean number of updates between zero crossings of a path; NaN for fewer than three crossings."""
+    """Return twice the mean number of updates between zero crossings of a path, or NaN if it has fewer than three."""
     crossings = [
         index + before / (before - after)
         for index, (before, after) in enumerate(pairwise(path))
@@ -150,9 +144,6 @@ def measure_period(path: list[float]) -> float:
     if len(crossings) < 3:
         return math.nan
     return 2 * (crossings[-1] - crossings[0]) / (len(crossings) - 1)
-
-
-# Text and pictures ----------------------------------------------------------------------------------------------------
 
 
 def _state_text(path: SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
@@ -219,7 +210,8 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
     """Draw the regions where SGD settles or runs away, by lr x curvature and momentum (1 without zero_grad)."""
-    s, height = lr * curvature, momentum if zero_grad else 1.0
+    s = lr * curvature
+    spot = min(s, _MAP_END), momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
     edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones
     limit = "lr × curvature = 2 + 2 · momentum"
@@ -233,9 +225,7 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role
         Text("swings word", ("swings, then settles",), 1.6, 0.55, where="center", bold=True),
         Text("away word", ("runs away",), 3.8, 0.4, where="center", role="wrong", bold=True),
         Text("straight word", ("settles",), 0.33, 0.045, where="center", size=11.0, bold=True),
-        Dots(
-            "here", (min(s, _MAP_END), height), size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"
-        ),
+        Dots("here", spot, size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"),
     ]
     axes = Axes(Axis(0.0, _MAP_END, words="lr × curvature"), Axis(0.0, 1.16, words="momentum"))
     beyond = "" if zero_grad or not momentum else " With momentum as well it is beyond this map."

@@ -29,13 +29,13 @@ from .two_ranks_numbers import (
     updates_of,
 )
 
-_UPDATE_MS = 1800  # for each update during playback
+_UPDATE_MS = 1800  # milliseconds for each update during playback
 _NO_SYNC_LABELS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
 _WEIGHTS = "weight 1", "weight 2"
 
 
 class TwoRanks(Instrument):
-    """Two processes that train a model of two weights with DDP, and ``.grad`` of each before and after averaging."""
+    """Two processes that train a model of two weights with DDP, and their ``.grad`` before and after averaging."""
 
     title = "Two ranks"
 
@@ -50,7 +50,7 @@ class TwoRanks(Instrument):
         ]
 
     def render(self, values: Settings) -> View:
-        """Return the view of one update, or a notice if the processes failed; they run only the first time."""
+        """Return the view of one update, or of a notice if the processes failed. They run only the first time."""
         settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
@@ -60,21 +60,14 @@ class TwoRanks(Instrument):
             panels = {"ranks": Drawing("two ranks", words=message, notice=message)}
             return View(panels, message, code=settings.source, off=off)
         both = [*now.before, *now.stepped]
-        return View(
-            panels={
-                "before": draw_rank_gradients("before the all-reduce", now.before, both),
-                "step": draw_rank_gradients("after it, at step()", now.stepped, both),
-                "weights": draw_weights(now),
-            },
-            state=_state_text(now, settings),
-            note=_note_text(settings),
-            code=settings.source,
-            off=off,
-            lit=(settings.line("backward()"), settings.line("step()")),
-        )
+        before = draw_rank_gradients("before the all-reduce", now.before, both)
+        step = draw_rank_gradients("after it, at step()", now.stepped, both)
+        panels = {"before": before, "step": step, "weights": draw_weights(now)}
+        lit = settings.line("backward()"), settings.line("step()")
+        return View(panels, _state_text(now, settings), _note_text(settings), code=settings.source, off=off, lit=lit)
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every update of the default loop and its main variants; raise RuntimeError if the processes fail."""
+        """Return every update of the default loop and of its variants. Raises RuntimeError if the processes fail."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -96,14 +89,13 @@ def _updates(settings: LoopSettings) -> tuple[RanksUpdate, ...]:
     return tuple(updates_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
-# Text -----------------------------------------------------------------------------------------------------------------
-
-
 def _state_text(now: RanksUpdate, settings: LoopSettings) -> str:
     before, stepped = ([vector_text(rank.grad) for rank in ranks] for ranks in (now.before, now.stepped))
     texts = [f"Update {now.number}. Before the all-reduce, .grad is {before[0]} in rank 0 and {before[1]} in rank 1."]
     if _agree(now.stepped):
-        texts.append(f"After it, both hold the mean, {stepped[0]}{_beside_one(now, settings)}")
+        who = f"one process with all {SAMPLES_EACH * settings.accumulate} samples"
+        beside = f", as {who} would." if now.off < 1e-3 else f". But {who} would have {vector_text(now.whole)}."
+        texts.append(f"After it, both hold the mean, {stepped[0]}{beside}")
     else:
         texts.append(f"At step(), .grad is {stepped[0]} in rank 0 and {stepped[1]} in rank 1.")
     count = number_of(len(now.messages), "all-reduce")
@@ -111,24 +103,15 @@ def _state_text(now: RanksUpdate, settings: LoopSettings) -> str:
     return " ".join(texts)
 
 
-def _beside_one(now: RanksUpdate, settings: LoopSettings) -> str:
-    who = f"one process with all {SAMPLES_EACH * settings.accumulate} samples"
-    return f", as {who} would." if now.off < 1e-3 else f". But {who} would have {vector_text(now.whole)}."
-
-
 def _note_text(settings: LoopSettings) -> str:
     if settings.accumulate > 1 and settings.no_sync == "all but the first":
-        return (
-            "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "
-            "apart, and nothing raises an error."
-        )
+        drift = "What the others add stays in its own rank, so the weights drift apart, and nothing raises an error."
+        return f"Only the first micro-batch is averaged. {drift}"
     notes = []
     if settings.forgets != "none":
         part, beta = ("all", "1") if settings.forgets == "both" else ("half", "0.5")
-        notes.append(
-            "Both ranks step with the same mean, so their weights stay equal, and comparing them finds nothing. "
-            f"The mean still holds {part} of the old one: this is momentum {beta}."
-        )
+        same = "Both ranks step with the same mean, so their weights stay equal, and comparing them finds nothing."
+        notes.append(f"{same} The mean still holds {part} of the old one: this is momentum {beta}.")
     if settings.accumulate > 1 and settings.no_sync == "off":
         notes.append("Every backward() ends in an all-reduce; only the last one before step() is needed.")
     elif settings.accumulate > 1:
@@ -146,9 +129,6 @@ def _moved_text(now: RanksUpdate) -> str:
 def vector_text(vector: Vector) -> str:
     """Format two numbers, such as ``(−3.79, −2.39)``."""
     return f"({short(vector[0])}, {short(vector[1])})"
-
-
-# Pictures -------------------------------------------------------------------------------------------------------------
 
 
 def _agree(ranks: Sequence[RankGradient]) -> bool:
@@ -175,19 +155,15 @@ def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequen
     holds = "; ".join(f"{name} {vector_text((arrow.x, arrow.y))}" for name, arrow in parts.items())
     ends = np.concatenate([arrow_ends(_scene(rank)) for rank in scale])
     room = 0.07 * np.ptp(ends, axis=0).max()  # for the heads of the arrows
+    axes = equal_axes([ends - room, ends + np.array([room, 2 * room])], _WEIGHTS)
     grads = "; ".join(f".grad of rank {number} is {vector_text(rank.grad)}" for number, rank in enumerate(ranks))
-    return Drawing(
-        title,
-        [Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *marks, *names.values()],
-        (equal_axes([ends - room, ends + np.array([room, 2 * room])], _WEIGHTS),),
-        f"{grads}. In them: {holds}.",
-        corner=("both the same" if same else "two different gradients",),
-        key=batch_key([*styles, "sum"]),
-    )
+    marks = [Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *marks, *names.values()]
+    corner, key = ("both the same" if same else "two different gradients",), batch_key([*styles, "sum"])
+    return Drawing(title, marks, (axes,), f"{grads}. In them: {holds}.", corner, key=key)
 
 
 def draw_weights(now: RanksUpdate) -> Drawing:
-    """Draw the paths of both ranks' weights, and of one process with all samples."""
+    """Draw the weight trajectories of both ranks, and of a single process that trains on all samples."""
     ways = [("rank 0", now.paths[0], "weights", "", "triangle", 4.0)]
     ways += [("rank 1 (dotted)", now.paths[1], "weights", "dotted", "down", 4.0)] if now.apart else []
     ways += [("one process (dashed)", now.alone, "ink", "dashed", "ring", 1.5)]
@@ -198,10 +174,7 @@ def draw_weights(now: RanksUpdate) -> Drawing:
         marks.append(Dots(name, points, shape, 10.0, stroke=role, width=1.5, words=label))
         text = name if now.apart or role == "ink" else "both ranks"
         marks.append(Text(f"{name} name", (text,), *path[-1], role=f"{role}-text", backed=True))
-    return Drawing(
-        "weights",
-        marks,
-        (equal_axes([np.array(path) for path in (*now.paths, now.alone)], _WEIGHTS),),
-        f"{_moved_text(now)} One process is at {vector_text(now.alone[-1])}.",
-        corner=("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",),
-    )
+    axes = equal_axes([np.array(path) for path in (*now.paths, now.alone)], _WEIGHTS)
+    description = f"{_moved_text(now)} One process is at {vector_text(now.alone[-1])}."
+    corner = ("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",)
+    return Drawing("weights", marks, (axes,), description, corner)

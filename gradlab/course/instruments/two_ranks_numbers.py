@@ -21,14 +21,12 @@ from ...scenes import BatchArrow
 from ..processes import launch
 
 LOOP_UPDATES = 6
-SAMPLES_EACH = 16
-"""The number of samples in a micro-batch, for both ranks together."""
+SAMPLES_EACH = 16  # number of samples in a micro-batch, for both ranks together
 LR = 0.15
 ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
-_MICRO_BATCHES = 9
-"""The number of micro-batches, for three windows of three; a longer loop starts again from the first."""
+_MICRO_BATCHES = 9  # enough for three windows of three; a longer loop starts again from the first
 LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
@@ -39,14 +37,12 @@ class LoopSettings:
     """The settings of the loop that both ranks run, with values from ACCUMULATE, NO_SYNC and FORGETS."""
 
     accumulate: int = 1
-    no_sync: str = "off"
-    """The micro-batches of a window inside ``no_sync()``."""
-    forgets: str = "none"
-    """The ranks that never call ``zero_grad()``."""
+    no_sync: str = "off"  # micro-batches of a window inside ``no_sync()``
+    forgets: str = "none"  # ranks that never call ``zero_grad()``
 
     @property
     def source(self) -> str:
-        """The loop, in plain PyTorch; ``windows`` yields this rank's share of every micro-batch."""
+        """The loop in plain PyTorch, in which ``windows`` yields this rank's share of every micro-batch."""
         clear = {
             "none": ["    optimizer.zero_grad()"],
             "rank 1": ["    if rank == 0:  # rank 1 forgets", "        optimizer.zero_grad()"],
@@ -77,7 +73,7 @@ class LoopSettings:
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return all settings that differ in effect: no_sync has no effect without a window."""
+    """Return all settings that differ in effect: no_sync has no effect on a window of one micro-batch."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
@@ -152,7 +148,7 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
 
 @cache
 def one_process(accumulate: int) -> tuple[Vector, ...]:
-    """Return the weights, at the start and after each update, of a single process that gets all samples."""
+    """Return the weights of a single process that trains on all samples, at the start and after each update."""
     path: list[Vector] = [(0.0, 0.0)]
     for update in range(LOOP_UPDATES):
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
@@ -162,31 +158,23 @@ def one_process(accumulate: int) -> tuple[Vector, ...]:
 
 @dataclass(frozen=True)
 class RankGradient:
-    """``.grad`` of one rank, as the process recorded it."""
+    """The ``.grad`` of one rank, as its process recorded it."""
 
     grad: Vector
-    arrows: tuple[BatchArrow, ...]
-    """The parts of ``grad``: what is left over from earlier updates, then the contributions of this update."""
+    arrows: tuple[BatchArrow, ...]  # parts of ``grad``: the part left over from earlier updates, if any, is the first
 
 
 @dataclass(frozen=True)
 class RanksUpdate:
     """One update of both ranks."""
 
-    number: int
-    """The index of the update, from 1."""
-    before: tuple[RankGradient, RankGradient]
-    """``.grad`` of each rank just before the last all-reduce of the update."""
-    stepped: tuple[RankGradient, RankGradient]
-    """``.grad`` of each rank as ``step()`` reads it."""
-    messages: tuple[int, ...]
-    """The bytes that each rank sent in each all-reduce so far."""
-    paths: tuple[tuple[Vector, ...], tuple[Vector, ...]]
-    """The weights of each rank, from the start until after the step."""
-    alone: tuple[Vector, ...]
-    """The weights of one process with all samples, from the start until after the step."""
-    whole: Vector
-    """The gradient that one process with all samples of the window would have at the weights of rank 0."""
+    number: int  # index of the update, from 1
+    before: tuple[RankGradient, RankGradient]  # of each rank just before the last all-reduce of the update
+    stepped: tuple[RankGradient, RankGradient]  # of each rank as ``step()`` reads it
+    messages: tuple[int, ...]  # bytes that each rank sent in each all-reduce so far
+    paths: tuple[tuple[Vector, ...], tuple[Vector, ...]]  # weights of each rank, from the start until after the step
+    alone: tuple[Vector, ...]  # weights of one process with all samples, from the start until after the step
+    whole: Vector  # gradient of one process with all samples of the window, at the weights of rank 0
 
     @property
     def off(self) -> float:

@@ -1,6 +1,6 @@
 """The script that both processes run: it runs every loop of ``loops.json`` under DDP, and records it.
 
-This is plain PyTorch, which is copied to a temporary folder and launched. It does not change a loop: gradients come
+This plain PyTorch is copied to a temporary folder and launched there. It does not change a loop: gradients come
 from a hook on the weights, sent bytes from DDP's communication hook, and the rest is read when the loop asks for its
 next window or micro-batch. The record of each update is a dictionary:
 
