@@ -93,7 +93,7 @@ CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
     _aten.native_batch_norm.default: _wide_norm,
     _aten.native_layer_norm.default: _wide_norm,
 }
-"""The same functions for fakes that stand for tensors on a GPU."""
+"""The same mapping for fakes that stand for tensors on a GPU."""
 
 
 # PyTorch's wrapper, which disables compilation at each call, would take a tenth of a forecast's time.
@@ -108,11 +108,11 @@ class FakeTensors(_torch.FakeTensorMode):
         super().__init__(allow_non_fake_inputs=True)
         self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
         self.fakes: dict[int, tuple[Tensor, Tensor]] = {}
-        """The user's tensors and their fakes, by the id of the user's tensor."""
+        """Id of a user's tensor -> the tensor and its fake."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, see ``_dispatch``."""
+        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, like ``_dispatch``."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -156,7 +156,7 @@ class FakeTensors(_torch.FakeTensorMode):
                     tensor.data = tensor.data.to(dtype)
 
     def copy(self, model: nn.Module) -> nn.Module:
-        """Return a copy of a model with fake parameters and buffers and with its hooks; the model is not changed."""
+        """Return a copy of ``model`` with its hooks and with fake parameters and buffers; ``model`` is not changed."""
         tensors = [*model.parameters(), *model.buffers()]
         memo = {id(tensor): self.stand_in(tensor) for tensor in tensors}
         for tensor in tensors:

@@ -31,7 +31,7 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""The number of parameters from which only three micro-batches of a window are run: the others repeat the third."""
+"""From this number of parameters on, only three micro-batches of a window are run; the others repeat the third."""
 _MICRO_BATCHES = 3
 
 
@@ -53,7 +53,7 @@ class SimulatedUpdate:
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Return the record of a workload's second update by the rules of ``training.device``, or raise ForecastError."""
+    """Return the record of a workload's second update, by the rules of ``training.device``; raises ForecastError."""
     program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
@@ -110,7 +110,7 @@ def _run(
 def _namespace(
     workload: Workload, training: Training, mode: FakeTensors, model: nn.Module, *, large: bool
 ) -> tuple[dict[str, Any], list[Tensor]]:
-    """Return the loop's global variables, with fake tensors, and the tensors of the batches."""
+    """Return the loop's global variables, whose tensors are fake, and the list of the batches' tensors."""
     window = training.recipe.accumulate
     batches, epochs = workload.batches(mode, window)
     if training.dtype is not None and workload.size is None:
@@ -144,7 +144,7 @@ def _bytes(module: nn.Module) -> int:
 
 @contextmanager
 def _quiet_fake_tensor_log() -> Iterator[None]:
-    """Keep PyTorch from logging, on this thread, the error that a ForecastError reports."""
+    """Keep PyTorch from logging this thread's errors about fake tensors, which a ForecastError reports."""
     logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
     logger.addFilter(of_others := lambda record: record.thread != thread)
     try:

@@ -80,7 +80,7 @@ class Training:
         return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
 
     def summary(self) -> list[str]:
-        """Return phrases for optimizer, AMP, window, and non-default dtype, zero_grad, set_to_none and checkpoint."""
+        """Return phrases for the optimizer, AMP, the window, and four more settings if they are not the default."""
         recipe = self.recipe
         parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
         parts += [f"weights in {self.dtype}"] * (self.dtype is not None)

@@ -40,7 +40,7 @@ class Workload:
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_layers(self, layers: int) -> Workload:
-        """Return a copy of a published size with another number of layers."""
+        """Return a copy with ``layers`` layers; the workload must be a published size."""
         assert self.size is not None
         size = dataclasses.replace(self.size, layers=layers)
         return dataclasses.replace(self, size=size, build=_decoder_builder(size))
@@ -83,7 +83,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def rows_of(sample: Any) -> int:
-    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 without such a tensor."""
+    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 if there is none."""
     return next((len(tensor) for tensor in tensors_in(sample) if tensor.ndim), 1)
 
 
@@ -192,7 +192,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return an eager copy of ``model`` with fake tensors; compiled submodules are replaced with the originals."""
+    """Return an eager copy of ``model`` with fake tensors; compiled submodules become the original modules."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():
@@ -201,7 +201,7 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
 
 
 def _checked_sample(batch: Any) -> Any:
-    """Return a sample batch, (x, y) or one dict, as plain dicts, tuples and lists; otherwise raise TypeError."""
+    """Return a sample batch, (x, y) or one dict, in plain dicts, tuples and lists; raise TypeError for others."""
     is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
@@ -214,7 +214,8 @@ def _checked_sample(batch: Any) -> Any:
 def default_loss(output: Any, y: Any) -> Tensor:
     """Return the output's own loss if it has one, else the cross-entropy for integer y, else the mean squared error.
 
-    For the cross-entropy, the classes are the last dimension if the others are those of y, else the second.
+    For the cross-entropy, the classes are the output's last dimension if its other dimensions equal the shape of y, and
+    otherwise its second dimension. Raises TypeError for an output without a loss if it or y is not a tensor.
     """
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(loss, Tensor):

@@ -1,12 +1,12 @@
 """Provenance: the backward passes in each ``.grad``, and the number of steps that have applied them.
 
 Every ``backward()`` that adds to a watched ``.grad`` gets a number: 1, 2, 3, ... For each parameter, a ParameterHistory
-holds the numbers of the passes in the current ``.grad``, and the number of steps that its optimizer had taken before
-each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
+holds the numbers of the passes in the current ``.grad``, and the number of steps that had applied a non-empty ``.grad``
+before each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
 
 The hooks never wait for the device, and copy no gradient unless contributions are kept. Two hooks per parameter write
-events into its history. Whether an in-place change cleared ``.grad`` (``zero_()``) or not (clipping) is decided in
-``sync``, by a norm that stays on the device until then: a ``.grad`` of zeros contains no batch.
+events into its history. ``sync`` decides whether an in-place change cleared ``.grad`` (``zero_()``) or only modified it
+(clipping): a norm of 0 means cleared. Until then, the norm stays on the device.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Provenance:
         self.steps = 0
         self.measure = False  # whether to measure the newest contribution separately; this costs a little time
         self.on_backward: Callable[[], None] | None = None
-        # Called with the gradients at every fourth step or, if ``measure`` is on, every step (7 % of an update's time).
+        # Called with the gradients at every fourth step, or at every step (7 % of an update) if ``measure`` is on.
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward
@@ -170,7 +170,7 @@ class Provenance:
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
-            if history.batches[-1][1] != newest:  # the newest backward pass did not reach this parameter
+            if history.batches[-1][1] != newest:  # the newest backward pass did not add to this .grad
                 sums[2] += float(plain(param.grad).square().sum())
             elif not history.was_added:
                 sums[0] += float(plain(param.grad).square().sum())
@@ -181,7 +181,7 @@ class Provenance:
         return sums[0], sums[1], sums[2]
 
     def reused(self) -> tuple[int, Span] | None:
-        """Return the newest step that applied batches again, as (step, batches); None if no step has."""
+        """Return the newest step that applied batches again and the span of these batches, or None if there is none."""
         self.sync()
         return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 

@@ -108,10 +108,10 @@ class LineTracker:
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
         self.innermost = ("", 0)
-        """File and number of the innermost line of the user's code at the last ``now()``, such as a line in a hook."""
+        """File and number of the innermost line of the user's code, such as a line in a hook, at the last ``now()``."""
 
     def now(self) -> str:
-        """Return the calling line as "train.py:12: loss.backward()"; on autograd's own threads, the last known line."""
+        """Return the calling line as "train.py:12: loss.backward()", or the last known line on an autograd thread."""
         calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno
@@ -120,7 +120,7 @@ class LineTracker:
         return self._last
 
     def describe(self, file: str, line: int) -> str:
-        """Return a line as "train.py:12: loss.backward()", or "line 12: ..." in a notebook cell; "" without a file."""
+        """Return a line as "train.py:12: loss.backward()", or as "line 12: ..." in a notebook; "" if ``file`` is ""."""
         if not file:
             return ""
         label = self._descriptions.get((file, line))

@@ -112,7 +112,7 @@ class GrowthTracker:
             self._snapshots = [*self._snapshots[1 - _MIN_SNAPSHOTS :], (run, self._snapshot(end))]
 
     def _snapshot(self, newest: int) -> _Snapshot:
-        """Return the count and bytes, by group, of the living storages with numbers up to ``newest``."""
+        """Return each group's number of living storages and their bytes, without storages numbered above ``newest``."""
         groups: _Snapshot = {}
         for entry in self._storages.alive():
             if entry.number > newest:
@@ -123,7 +123,7 @@ class GrowthTracker:
         return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
-        """Return the growth between the two newest snapshots, empty before the third; ``describe`` formats a line."""
+        """Return the growth between the two newest snapshots, or an empty Growth if there are fewer than three."""
         unit, clock = self._clock[0], describe(*self._clock[1])
         if len(self._snapshots) < _MIN_SNAPSHOTS:
             return Growth((), 0, 0, unit, clock)

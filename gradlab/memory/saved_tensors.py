@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in one more ledger, as a batch if another ledger does, otherwise as computed."""
+        """Count the tensor as saved in one more ledger: as a batch if it is one in another ledger, else as computed."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -170,7 +170,7 @@ def _remove_from_top() -> _Hooks | None:
 
 
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Wrap ``torch.get_rng_state`` to track its result: checkpointing keeps such states, which no operation creates."""
+    """Wrap ``torch.get_rng_state`` to track its result, which checkpointing keeps and which no operation creates."""
 
     def counted() -> Tensor:
         state, hooks = get_rng_state(), _hooks_of_thread()
@@ -298,7 +298,7 @@ def graph_nodes(roots: Iterable[Any]) -> list[Any]:
     ordered: list[Any] = []
     visited: set[Any] = set()
     stack = [(root, False) for root in roots]
-    while stack:  # depth first without recursion, since a loop of 1,000 steps creates a deep graph
+    while stack:  # depth first without recursion, since 1,000 operations in a row create a deep graph
         node, finished = stack.pop()
         if finished:
             ordered.append(node)

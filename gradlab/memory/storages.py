@@ -163,7 +163,7 @@ class Storages:
                 entry.set_category(ACTIVATIONS)
 
     def alive(self) -> list[StorageRecord]:
-        """Return the living storages, oldest first, as a list, since a storage may be freed during an iteration."""
+        """Return the records of the living storages, oldest first, as a list, since iterating may free a storage."""
         return list(self._entries.values())
 
     def mark_weight(self, tensor: Tensor) -> None:
@@ -228,7 +228,7 @@ def is_wrapping(tensor: Any) -> bool:
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors that hold a tensor's bytes: itself, its sparse or wrapped parts, or () if not accessible."""
+    """Return the tensors that hold a tensor's bytes: itself or its parts; () if its storage is not accessible."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]

@@ -140,7 +140,7 @@ class Task:
         return model if devices <= {self.device} else model.to(self.device)
 
     def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
-        """Return the loss of ``batch``, moved to `self.device`, as the text of the loop computes it."""
+        """Return the loss of ``batch``, moved to `self.device`, as a Recipe's loop computes it."""
         if isinstance(batch, Tensor):
             return self.loss_fn(model(moved := batch.to(self.device)), moved)
         if isinstance(batch, dict):
@@ -160,7 +160,7 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def _require_no_parameters(loss_fn: object) -> None:
-    """Raise ValueError if ``loss_fn`` is a module or a module's method with parameters that no optimizer would get."""
+    """Raise ValueError if ``loss_fn`` is a module or a module's method and has parameters that require grad."""
     owner = getattr(loss_fn, "__self__", loss_fn)
     parameters = owner.named_parameters() if isinstance(owner, nn.Module) else ()
     if name := next((name for name, parameter in parameters if parameter.requires_grad), None):

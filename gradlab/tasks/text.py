@@ -39,7 +39,7 @@ class Block(nn.Module):
 class CharTransformer(nn.Module):
     """A transformer with causal attention that maps characters to scores of the next character.
 
-    Sequences are padded at the end, so the causal mask alone keeps padding from reaching any real character.
+    Sequences are padded at the end, so the causal mask alone prevents padding from affecting any real character.
     """
 
     def __init__(self, characters: int, longest: int, width: int = 48, heads: int = 4, layers: int = 2) -> None:
@@ -57,7 +57,7 @@ class CharTransformer(nn.Module):
 
 
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
-PAD = 0  # the input at padding, the number of the newline; no real position attends to it
+PAD = 0  # the code of the newline, the input at padding; no real position attends to it
 ORDER_SEED = 0
 
 
