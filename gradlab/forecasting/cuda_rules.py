@@ -72,7 +72,7 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
         return cached[1]
     cast = value.to(dtype)
     weight = value.requires_grad and value.is_leaf and not value._is_view() and value.dtype == torch.float32
-    if weight and dtype == _lower() and torch.is_autocast_cache_enabled():
+    if weight and dtype == torch.get_autocast_dtype("cpu") and torch.is_autocast_cache_enabled():
         _CASTS.by_id[id(value)] = value, cast
     return cast
 
@@ -85,14 +85,10 @@ def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
     return op(**arguments)
 
 
-def _lower() -> torch.dtype:
-    return torch.get_autocast_dtype("cpu")
-
-
 def _widest(args: Any) -> torch.dtype:
     flat = [each for a in args for each in (a if isinstance(a, (list, tuple)) else (a,))]
     wide = any(_eligible(each) and each.dtype == torch.float32 for each in flat)
-    return torch.float32 if wide else _lower()
+    return torch.float32 if wide else torch.get_autocast_dtype("cpu")
 
 
 def _eligible(value: Any) -> bool:
@@ -165,7 +161,7 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
 }
 """Name of an operation that chooses its kernel by the device -> its replacement."""
 _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, _lower(), args, kwargs),
+    "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, torch.get_autocast_dtype("cpu"), args, kwargs),
     "FP32": lambda op, args, kwargs: _cast(op, torch.float32, args, kwargs),
     "FP32_SET_OPT_DTYPE": _set_dtype,
     "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),

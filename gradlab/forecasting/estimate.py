@@ -15,7 +15,7 @@ from .cuda_rules import autocast_lists
 from .scaling import check_sharding, share_of_one_card, simulate_blocks
 from .simulate import SimulatedUpdate
 from .training import Training
-from .workload import LARGEST_BATCH, Workload, as_workload
+from .workload import LARGEST_BATCH, as_workload
 
 _MAX_INTERPOLATIONS = 8  # number of computed peaks after which the search bisects
 
@@ -163,8 +163,12 @@ def forecast(
 
     training = replace(training, device=device or workload.device)
     update = simulate(workload.batch, training.device)
+    title = [workload.name, f"batch {workload.rows}"]
+    if workload.size is not None:
+        title.append(f"context {workload.samples[0][0].shape[1]}")
+    title += [*training.summary(), *[f"one of {cards} cards with {shard}"] * (shard is not None)]
     return Forecast(
-        title=_title(workload, training, shard, cards),
+        title=", ".join(title),
         peak=update.peak_at.top,
         at_peak=update.peak_at.high,
         peak_at=update.peak_at,
@@ -175,13 +179,6 @@ def forecast(
         _rows=workload.rows,
         _peak_of=lambda rows=workload.batch: simulate(rows, device or "cuda").peak_at.top,
     )
-
-
-def _title(workload: Workload, training: Training, shard: str | None, cards: int) -> str:
-    parts = [workload.name, f"batch {workload.rows}"]
-    if workload.size is not None:
-        parts.append(f"context {workload.samples[0][0].shape[1]}")
-    return ", ".join([*parts, *training.summary(), *[f"one of {cards} cards with {shard}"] * (shard is not None)])
 
 
 _CPU = (

@@ -1,7 +1,5 @@
 """The batches that each parameter's ``.grad`` contains, and the measured contribution of each batch.
 
-Batches are stored as spans: pairs (first, last) of the numbers of consecutive batches.
-
 For a small model, the newest contributions are kept unchanged, and later changes of ``.grad`` (clipping, the scaler's
 ``unscale_``) are kept as ratios of norms. For a larger model, only dot products are kept, which separate the newest
 contribution from the sum of the older contributions.
@@ -28,6 +26,15 @@ Span = tuple[int, int]
 """The first and the last number of a run of consecutive batches, both inclusive, counted from 1."""
 _MOST_SPANS = 64
 _MOST_RHYTHMS = 64
+_NO_STEP_YET = 2**62  # ``window`` of a Rhythm without a step so far
+MOST_KEPT = 32
+"""Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
+Times = Callable[[int], int]
+"""A function of a batch's number that returns the number of steps that have applied the batch."""
+_MOST_BYTES = 16 * 2**20
+_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
+_ROUNDING_OF_RATIO = 1e-5
+_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
@@ -67,9 +74,6 @@ class Rhythm(NamedTuple):
     def steps_before(self, number: int) -> int:
         """Return the number of steps taken before the batch ``number``, which must belong to this rhythm."""
         return self.steps + (number - self.first) // self.window
-
-
-_NO_STEP_YET = 2**62  # ``window`` of a rhythm without a step so far
 
 
 class ParameterHistory:
@@ -166,16 +170,6 @@ class ParameterHistory:
         self.rhythms.append(Rhythm(number, self.steps, _NO_STEP_YET))
         if len(self.rhythms) > _MOST_RHYTHMS:  # the counts stay exact for the oldest batch and the newest batches
             del self.rhythms[1]
-
-
-MOST_KEPT = 32
-"""Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
-Times = Callable[[int], int]
-"""A function of a batch's number that returns the number of steps that have applied the batch."""
-_MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
-_ROUNDING_OF_RATIO = 1e-5
-_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
 
 @dataclass(frozen=True)

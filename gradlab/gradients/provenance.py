@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from .._torch import outside_dispatch_modes
 from .contributions import (
     Contributions,
     GradContents,
@@ -41,7 +40,6 @@ from .contributions import (
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
-_CLEAR = (GradEvent.WRITTEN, 0.0)
 HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 """A copy of the state: histories, number of backward passes, number of steps, and kept contributions or None."""
 
@@ -161,7 +159,7 @@ class Provenance:
     def _vectors(self) -> Vectors | None:
         if self._kept_contributions is None:
             return None
-        with outside_dispatch_modes():
+        with _torch.outside_dispatch_modes():
             return self._kept_contributions.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
@@ -213,7 +211,7 @@ class Provenance:
         self._pass = number
         self._detect_changes(self._tracked.values())
         if self._kept_contributions is not None:
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 self._kept_contributions.begin(self.backwards, changed=self._written or self._has_scaler)
         self._written = False
 
@@ -225,7 +223,7 @@ class Provenance:
             if grad is None:
                 if history.last_grad_ref is not None:
                     self._written, history.last_grad_ref = True, None
-                    history.events.append(_CLEAR)
+                    history.events.append((GradEvent.WRITTEN, 0.0))
             elif history.changed(grad):
                 self._written = True
                 history.remember(grad)
@@ -233,7 +231,7 @@ class Provenance:
                     doubtful.append(history)
                     grads.append(plain(grad))
         if grads:  # the 1-norm, since squares of tiny gradients round to 0, and the gradients would look cleared
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):
                 history.events.append((GradEvent.WRITTEN, norm))
@@ -259,7 +257,7 @@ class Provenance:
             if param.grad is not None:
                 history.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 self.on_step([plain(param.grad) for _, param in tracked if param.grad is not None])
 
 
@@ -273,7 +271,7 @@ def _before_adding(provenance: weakref.ref[Provenance], index: int, param: Tenso
         if (number := _torch.current_graph_task()) != alive._pass:
             alive._begin(number)
         history = alive.histories[index]
-        with outside_dispatch_modes():
+        with _torch.outside_dispatch_modes():
             history.incoming = None
             if alive._kept_contributions is not None:
                 alive._kept_contributions.take(index, plain(grad))

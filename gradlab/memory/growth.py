@@ -71,10 +71,7 @@ class Growth:
 
 
 class GrowthTracker:
-    """Takes snapshots of the storages that outlive an update, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
-
-    The increasing intervals keep the cost of snapshots low over many updates. The last three snapshots are kept.
-    """
+    """Takes the snapshots described in ``Ledger.growth``; their increasing intervals keep the cost low."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
@@ -94,8 +91,7 @@ class GrowthTracker:
     def tick(self, unit: str, line: _Line) -> None:
         """Record that ``line`` has ended an update, or begun a call of a model, depending on ``unit``.
 
-        The most frequent line delimits the updates, so only one of several optimizers counts. Calls of a model delimit
-        updates only if no optimizer steps.
+        Only the most frequent line delimits updates, and calls of a model delimit updates only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1
