@@ -2,8 +2,8 @@
 
 A "16 GB" card has 16 GiB of memory chips (17.2e9 bytes), of which error correction and the driver reserve a part.
 ``nvidia-smi`` shows the rest (15,360 MiB on a T4). PyTorch reports a little less, as the "total capacity" in its
-out-of-memory messages and as ``torch.cuda.get_device_properties(0).total_memory``. ``GPUS`` has this last value, the
-lowest that was found, because it varies a little with the driver.
+out-of-memory messages and as ``torch.cuda.get_device_properties(0).total_memory``. This value varies a little with the
+driver; ``GPUS`` contains the lowest value found for each card.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ GPUS: dict[str, int] = {
     "H200": int(139.72 * _GIB),  # messages name 139.72 (NVL) to 139.81 GiB; 143,156 MiB: github.com/ai-bot-pro/achatbot
     "B200": int(178.35 * _GIB),  # messages name 178.35 and 178.36 GiB; 182,642 MiB: github.com/ai-bot-pro/achatbot
 }
-"""The usable bytes of each card by its name, the smallest card first."""
+"""Card name -> usable bytes, the smallest card first."""
 
 SHOWN = ("T4", "L4", "A100-40", "A100-80", "H100")
 """The cards that tables and lists show by default."""
 
 _HOPPER_OR_LATER = ("H100", "H200", "B200")
-"""The cards of compute capability 9.0 or later: developer.nvidia.com/cuda-gpus."""
+"""The cards of compute capability 9.0 or later; source: developer.nvidia.com/cuda-gpus."""
 WORKSPACE_BYTES = 2 * (4096 * 1024 * 2 + 16 * 1024 * 8)
-"""Bytes that cuBLAS takes from the allocator on cards before Hopper: two handles, for the forward and autograd threads.
+"""Bytes that two cuBLAS handles (forward and autograd thread) take from the allocator on cards before Hopper.
 
 Source: ``getChosenWorkspaceSize`` in ``aten/src/ATen/cuda/CublasHandlePool.cpp``; CUBLAS_WORKSPACE_CONFIG overrides it.
 """
 WORKSPACE_BYTES_HOPPER = 2 * 4096 * 1024 * 8
-"""Bytes that cuBLAS takes from the allocator on cards of compute capability 9.0 or later, for two handles as well."""
+"""Bytes that two cuBLAS handles take from the allocator on cards of compute capability 9.0 or later."""
 
 RESERVE_MARGIN = 0.15
 """Memory that the allocator reserves beyond the allocated peak, as a fraction of that peak.
 
-In 17 published pairs, the median ratio of reserved to allocated memory is 1.16 (1.11 in ten pairs of transformers and
-speech models). None of the ten reserved figures in ``tests/forecasting/published.toml`` exceeds 1.15 times our forecast
-of allocated memory. Before PyTorch runs out of memory it frees its unused cache: the median ratio in 21 out-of-memory
-messages is 1.04.
+In 17 published measurements, the median ratio of reserved to allocated memory is 1.16 (1.11 in ten measurements of
+transformers and speech models). None of the ten reserved sizes in ``tests/forecasting/published.toml`` exceeds 1.15
+times our forecast of allocated memory. Before PyTorch runs out of memory, it frees its unused cache: the median ratio
+in 21 out-of-memory messages is 1.04.
 """
 CUDA_CONTEXT_BYTES = 650_000_000
-"""Bytes of CUDA's context, in use before any tensor: the non-PyTorch memory in out-of-memory messages.
+"""Bytes that CUDA's context uses before any tensor is allocated: the non-PyTorch memory in out-of-memory messages.
 
-They are 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, and 0.66 on an H100.
+The messages name 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, and 0.66 on an H100.
 """
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "MIB": _MIB, "GIB": _GIB}
@@ -95,7 +95,7 @@ class Need:
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return the Need of a run with ``tensors`` bytes of tensors; a ``card`` without a name counts as before Hopper."""
+    """Return the Need of a run with ``tensors`` bytes of tensors; None or an unnamed card counts as before Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 

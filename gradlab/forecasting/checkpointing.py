@@ -1,4 +1,4 @@
-"""Activation checkpointing of a model's repeated blocks: their inputs are kept, and their activations are recomputed.
+"""Activation checkpointing of a model's repeated blocks: only their inputs are kept, and activations are recomputed.
 
 It trades time for memory (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): the backward
 pass runs each block's forward again to recompute the activations that were not saved. PyTorch makes dropout draw the
@@ -14,10 +14,10 @@ from torch.utils.checkpoint import checkpoint
 
 
 def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
-    """Return the repeated blocks of a model by name: all instances of the repeated class with the most parameters.
+    """Return the repeated blocks of a model by name: the instances of the repeated class with the most parameters.
 
-    Blocks contain other modules (a single ``Linear`` saves nothing that could be recomputed), and no block is inside
-    another block. For a model without repeated blocks the dict is empty.
+    A block has submodules (a single ``Linear`` saves only its input), is not a container such as ``nn.Sequential``, and
+    is not inside a block of the same class. For a model without repeated blocks, the dict is empty.
     """
     kinds: dict[type, dict[str, nn.Module]] = {}
     for name, module in model.named_modules():
@@ -32,7 +32,7 @@ def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def checkpoint_blocks(model: nn.Module) -> None:
-    """Checkpoint the repeated blocks of a model, in place; raises ValueError if the model has none."""
+    """Checkpoint the repeated blocks of a model, in place; raises ValueError if the model has no repeated blocks."""
     blocks = repeated_blocks(model).values()
     if not blocks:
         raise ValueError(

@@ -8,7 +8,7 @@ the thread of a forecast includes, so no other thread runs them:
 - Autocast casts by CUDA's lists of operations, which are read from a header in the installed PyTorch.
 - Dropout saves a mask of one byte per element (``native_dropout``); the CPU's mask is as wide as the elements.
 - Attention (``scaled_dot_product_attention``) runs a fused kernel where CUDA would, even with dropout. The conditions
-  are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
+  for a fused kernel are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
 _ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
 _KEY = "AutocastIPU"
-"""The kernels' dispatch key: it precedes AutocastCPU, each thread includes or excludes it, and no tensor has it."""
+"""The kernels' dispatch key. It precedes AutocastCPU, each thread includes or excludes it, and no tensor has it."""
 _lock = threading.Lock()
 
 
 class _Casts(threading.local):
-    """Autocast's cache on a thread: each weight that was cast and its cast, by the weight's id."""
+    """A thread's autocast cache: id of a weight -> the weight and its cast."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, tuple[Tensor, Tensor]] = {}
@@ -48,7 +48,7 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return the name of each operation's autocast list, read from PyTorch's header; {} if the header is missing."""
+    """Return the name of each operation's autocast list, or an empty dict if PyTorch's header is missing."""
     if not _HEADER.is_file():
         return {}
     policies = {}
@@ -72,7 +72,7 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
         return cached[1]
     cast = value.to(dtype)
     weight = value.requires_grad and value.is_leaf and not value._is_view() and value.dtype == torch.float32
-    if weight and dtype == _lower() and torch.is_autocast_cache_enabled():
+    if weight and dtype == torch.get_autocast_dtype("cpu") and torch.is_autocast_cache_enabled():
         _CASTS.by_id[id(value)] = value, cast
     return cast
 
@@ -85,14 +85,10 @@ def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
     return op(**arguments)
 
 
-def _lower() -> torch.dtype:
-    return torch.get_autocast_dtype("cpu")
-
-
 def _widest(args: Any) -> torch.dtype:
     flat = [each for a in args for each in (a if isinstance(a, (list, tuple)) else (a,))]
     wide = any(_eligible(each) and each.dtype == torch.float32 for each in flat)
-    return torch.float32 if wide else _lower()
+    return torch.float32 if wide else torch.get_autocast_dtype("cpu")
 
 
 def _eligible(value: Any) -> bool:
@@ -106,7 +102,7 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
 
 
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Run a softmax as on CUDA, where kernels read float16 and write float32; other inputs are cast to ``dtype``."""
+    """Run a softmax as on CUDA, where a kernel reads float16 and writes float32; other inputs are cast to ``dtype``."""
     if x.dtype == torch.float16 and dtype == torch.float32:
         return kernel(x, dim, True)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
@@ -146,7 +142,7 @@ def _attention(
 
 
 def _bias(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """Return a mask as the kernel requires it: values to add, in rows padded to 32 bytes, for every head."""
+    """Return the mask that the efficient kernel requires: values to add, in rows padded to 32 bytes, for every head."""
     bias, columns = _as_float(mask, q.dtype) if mask.dtype == torch.bool else mask, mask.shape[-1]
     if missing := -columns % (32 // bias.element_size()):
         bias = torch.nn.functional.pad(bias, (0, missing))[..., :columns]
@@ -163,14 +159,14 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
 }
-"""Replacements for operations that choose their kernel by the device, by name."""
+"""Name of an operation that chooses its kernel by the device -> its replacement."""
 _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, _lower(), args, kwargs),
+    "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, torch.get_autocast_dtype("cpu"), args, kwargs),
     "FP32": lambda op, args, kwargs: _cast(op, torch.float32, args, kwargs),
     "FP32_SET_OPT_DTYPE": _set_dtype,
     "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),
 }
-"""Functions that call an operation with its arguments as autocast would, by the name of the operation's list."""
+"""Name of an autocast list -> function that calls an operation of this list as autocast would."""
 
 
 def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callable[..., Any]:
@@ -192,7 +188,7 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
 
 
 def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
-    """Run RMSNorm as one operation, so that autograd saves the same tensors as on CUDA; the IPU kernel is a dummy."""
+    """Run RMSNorm as one operation, so that autograd saves the same tensors as on CUDA; its IPU kernel never runs."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
     if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
@@ -233,7 +229,7 @@ def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
 
 
 _REPLACED = Patches((torch, "clear_autocast_cache", _clearing), (torch.autocast, "__init__", _on_fakes))
-"""Replacements of PyTorch functions that have no dispatch key, and that all threads share."""
+"""Replacements, for all threads, of two PyTorch functions that do not go through the dispatcher."""
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from .cuda_rules import autocast_lists
 from .scaling import check_sharding, share_of_one_card, simulate_blocks
 from .simulate import SimulatedUpdate
 from .training import Training
-from .workload import LARGEST_BATCH, Workload, as_workload
+from .workload import LARGEST_BATCH, as_workload
 
-_MAX_INTERPOLATIONS = 8  # after that many interpolated guesses, the search bisects
+_MAX_INTERPOLATIONS = 8  # number of computed peaks after which the search bisects
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,28 @@ class Forecast:
     """The device whose rules apply: "cpu" or "cuda"."""
     _rows: int = field(repr=False, compare=False)
     _peak_of: Callable[..., int] = field(repr=False, compare=False)
-    """A function of the number of rows in a batch, by default the forecast's, that returns the peak on one card."""
+    """A function that returns the peak on one card, given the rows in a batch (default: this forecast's rows)."""
 
     def need(self, card: str | int | None = None) -> Need:
-        """Return the bytes that the training run needs on a card: allocated, reserved and CUDA's context."""
+        """Return the Need of the training run on a card: the bytes allocated, reserved and needed in total."""
         return need_on(card, self._peak_of())
 
     def fits(self, card: str | int) -> bool:
         """Return whether the total of ``need`` fits a card, given by its name, a size or its number of usable bytes.
 
-        A forecast by the CPU's rules is run again by CUDA's, unless ``forecast`` was called with device="cpu".
+        A forecast by the CPU's rules is repeated by CUDA's rules, unless ``forecast`` was called with device="cpu".
         """
         return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest batch that fits the card ``on``, 0 if not even 1 row does; ``switch`` must be "batch"."""
+        """Return the largest batch that fits the card ``on``, or 0 if none fits; ``switch`` must be "batch"."""
         usable = usable_bytes(on)
         if switch != "batch":
             raise ValueError(f"Forecast.largest: the switch must be 'batch', got {switch!r}")
         return largest_that_fits(self._peak_of, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
-        """Return the forecast as text, by CUDA's rules with a row for each card in ``SHOWN`` and ``on``, if given."""
+        """Return the forecast as text. By CUDA's rules, it has rows for the cards in ``SHOWN`` and the card ``on``."""
         site = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {site}", ""]
         unit = column_unit(self.peak)
@@ -83,9 +83,9 @@ class Forecast:
 
 
 def largest_that_fits(peak_of: Callable[[int], int], limit: int, upper: int, start: int) -> int:
-    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is the first guess.
+    """Return the largest n up to ``upper`` with a peak within ``limit``, or 0; ``start`` is the first guess for n.
 
-    Guesses assume that the peak grows piecewise linearly with n; the peaks of the result and of the next n are exact.
+    Guesses assume that the peak grows piecewise linearly with n. The peaks at the result and at the next n are exact.
     """
     peaks: dict[int, int] = {}
     low, high, guess = 0, upper + 1, start  # low fits, high does not
@@ -163,8 +163,12 @@ def forecast(
 
     training = replace(training, device=device or workload.device)
     update = simulate(workload.batch, training.device)
+    title = [workload.name, f"batch {workload.rows}"]
+    if workload.size is not None:
+        title.append(f"context {workload.samples[0][0].shape[1]}")
+    title += [*training.summary(), *[f"one of {cards} cards with {shard}"] * (shard is not None)]
     return Forecast(
-        title=_title(workload, training, shard, cards),
+        title=", ".join(title),
         peak=update.peak_at.top,
         at_peak=update.peak_at.high,
         peak_at=update.peak_at,
@@ -175,13 +179,6 @@ def forecast(
         _rows=workload.rows,
         _peak_of=lambda rows=workload.batch: simulate(rows, device or "cuda").peak_at.top,
     )
-
-
-def _title(workload: Workload, training: Training, shard: str | None, cards: int) -> str:
-    parts = [workload.name, f"batch {workload.rows}"]
-    if workload.size is not None:
-        parts.append(f"context {workload.samples[0][0].shape[1]}")
-    return ", ".join([*parts, *training.summary(), *[f"one of {cards} cards with {shard}"] * (shard is not None)])
 
 
 _CPU = (

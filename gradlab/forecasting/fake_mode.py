@@ -15,8 +15,8 @@ from torch.overrides import TorchFunctionMode
 from .. import _torch
 
 _aten = torch.ops.aten
-_FOUND_INF = "_gradlab_found_inf"
-"""An attribute that marks a GradScaler's fake ``found_inf``, which then reads as 0."""
+_PAGE_BYTES = 4096
+_FOUND_INF = "_gradlab_found_inf"  # an attribute that marks a GradScaler's fake ``found_inf``, which then reads as 0
 
 
 def _norm(result: Any, args: Any) -> Any:
@@ -47,9 +47,6 @@ def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
     if len(args) > reduction and args[reduction] == 0:  # reduction="none"
         return result
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
-
-
-_PAGE_BYTES = 4096
 
 
 def _lstm_layer(result: Any, args: Any) -> Any:
@@ -93,8 +90,7 @@ CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
     _aten.native_batch_norm.default: _wide_norm,
     _aten.native_layer_norm.default: _wide_norm,
 }
-"""The same functions for fakes that stand for tensors on a GPU."""
-
+"""The same mapping for fakes that stand for tensors on a GPU."""
 
 # PyTorch's wrapper, which disables compilation at each call, would take a tenth of a forecast's time.
 _dispatch = getattr(_torch.FakeTensorMode.__torch_dispatch__, "__wrapped__", _torch.FakeTensorMode.__torch_dispatch__)
@@ -104,15 +100,13 @@ class FakeTensors(_torch.FakeTensorMode):
     """A mode in which new tensors are fakes on the CPU, and operations accept real tensors as if they were fakes."""
 
     def __init__(self, *, cuda: bool = False) -> None:
-        """Create a mode that accepts real tensors as arguments; with ``cuda``, fakes stand for tensors on a GPU."""
         super().__init__(allow_non_fake_inputs=True)
         self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
-        self.fakes: dict[int, tuple[Tensor, Tensor]] = {}
-        """The user's tensors and their fakes, by the id of the user's tensor."""
+        self.fakes: dict[int, tuple[Tensor, Tensor]] = {}  # id of a user's tensor -> the tensor and its fake
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, see ``_dispatch``."""
+        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, like ``_dispatch``."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -156,7 +150,7 @@ class FakeTensors(_torch.FakeTensorMode):
                     tensor.data = tensor.data.to(dtype)
 
     def copy(self, model: nn.Module) -> nn.Module:
-        """Return a copy of a model with fake parameters and buffers and with its hooks; the model is not changed."""
+        """Return a copy of ``model`` with its hooks and with fake parameters and buffers; ``model`` is not changed."""
         tensors = [*model.parameters(), *model.buffers()]
         memo = {id(tensor): self.stand_in(tensor) for tensor in tensors}
         for tensor in tensors:
@@ -184,9 +178,7 @@ class ReplaceRealTensors(TorchFunctionMode):
         return func(*map(self._replaced, args), **{name: self._replaced(a) for name, a in (kwargs or {}).items()})
 
     def _replaced(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            if isinstance(value, _torch.FakeTensor):
-                return value
+        if isinstance(value, Tensor) and not isinstance(value, _torch.FakeTensor):
             return self._mode.stand_in(value) if value.requires_grad or id(value) in self._mode.fakes else value
         if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
             return type(value)(self._replaced(each) for each in value)

@@ -1,4 +1,4 @@
-"""Scaling of a simulated update, from 3 and 4 repeated blocks to all, and from one card to each of several cards.
+"""Scaling of a simulated update: from 3 and 4 repeated blocks to all blocks, and from one card to one of several.
 
 The blocks of a published size are alike, so bytes are linear in the number of blocks.
 
@@ -37,7 +37,7 @@ _DIVIDED = {
 _GATHERED_BLOCKS = {"zero3": 2, "fsdp": 3}
 _MOST_CARDS = 2**17
 _BLOCK = re.compile(r"blocks\.(\d+)(.*)")
-Section = tuple[int | None, list[MemoryPoint]]  # a block's index, None outside all blocks; and its points
+Section = tuple[int | None, list[MemoryPoint]]  # index of a block or None outside all blocks, and its points
 
 
 def check_sharding(shard: object, cards: object) -> None:
@@ -50,10 +50,10 @@ def check_sharding(shard: object, cards: object) -> None:
 
 
 def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> SimulatedUpdate:
-    """Return an update with the bytes that one of several cards holds; all bytes if ``shard`` is None."""
+    """Return ``whole`` with only the bytes that one of ``cards`` cards holds, or unchanged if ``shard`` is None."""
     if shard is None:
         return whole
-    buckets = max(point.high["gradients"] for point in whole.timeline)  # for all gradients; they are never freed
+    buckets = max(point.high["gradients"] for point in whole.timeline)  # bytes of the buckets, which are never freed
 
     def divide(amounts: dict[str, int]) -> dict[str, int]:
         divided = _DIVIDED.get(shard, ())
@@ -138,7 +138,7 @@ def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], li
 
 
 def _thinned(points: list[MemoryPoint], peak: MemoryPoint) -> tuple[list[MemoryPoint], MemoryPoint]:
-    """Merge neighbouring points, as a Ledger does if there are too many; return the points and the peak's point."""
+    """Merge neighbouring points as a Ledger does if there are too many; return the points and the peak."""
     merged: list[MemoryPoint] = []
     for point in points:
         merged.append(point)

@@ -1,8 +1,6 @@
 """Simulation of a recipe's loop on fake tensors under a Ledger, for two updates.
 
-The first update creates the optimizer's state, ``.grad``, ``output`` and ``loss``. The second update is the steady
-state and is measured. A model that cannot be run without values raises a ForecastError that names the line and the
-remedy.
+The first update creates the optimizer's state, ``.grad``, ``output`` and ``loss``; the second is measured.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""The number of parameters from which only three micro-batches of a window are run: the others repeat the third."""
+"""From this number of parameters on, only three micro-batches of a window are run; the others repeat the third."""
 _MICRO_BATCHES = 3
 
 
@@ -53,15 +51,12 @@ class SimulatedUpdate:
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Return the record of a workload's second update by the rules of ``training.device``, or raise ForecastError."""
+    """Return the record of a workload's second update, by the rules of ``training.device``; raises ForecastError."""
     program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
-    with ExitStack() as stack:
-        stack.enter_context(RandomStream())
-        stack.enter_context(torch.enable_grad())
-        stack.enter_context(_quiet_fake_tensor_log())
-        stack.enter_context(cuda_rules() if on_cuda else nullcontext())
-        stack.enter_context(nullcontext() if workload.reader_model is None else restoring_module(workload.reader_model))
+    rules = cuda_rules() if on_cuda else nullcontext()
+    restoring = nullcontext() if workload.reader_model is None else restoring_module(workload.reader_model)
+    with RandomStream(), torch.enable_grad(), _quiet_fake_tensor_log(), rules, restoring:
         mode = FakeTensors(cuda=on_cuda)
         with _as_forecast_error(workload.name, program):
             model = workload.build(mode)
@@ -69,8 +64,8 @@ def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
                 mode.convert(model, WEIGHT_TYPES[training.dtype])
         if training.checkpoint:
             checkpoint_blocks(model)
-        stack.enter_context(nullcontext() if workload.size is not None else ReplaceRealTensors(mode))
-        with _as_forecast_error(workload.name, program):
+        replacing = nullcontext() if workload.size is not None else ReplaceRealTensors(mode)
+        with replacing, _as_forecast_error(workload.name, program):
             return _run(workload, training, program, mode, model)
 
 
@@ -82,7 +77,6 @@ def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
 def _run(
     workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
 ) -> SimulatedUpdate:
-    """Run the loop's set-up and two updates, and return the Ledger's record of the second update."""
     parameters = sum(p.numel() for p in model.parameters())
     namespace, inputs = _namespace(workload, training, mode, model, large=parameters >= LARGE)
     with mode:
@@ -110,7 +104,7 @@ def _run(
 def _namespace(
     workload: Workload, training: Training, mode: FakeTensors, model: nn.Module, *, large: bool
 ) -> tuple[dict[str, Any], list[Tensor]]:
-    """Return the loop's global variables, with fake tensors, and the tensors of the batches."""
+    """Return the loop's global variables, whose tensors are fake, and the list of the batches' tensors."""
     window = training.recipe.accumulate
     batches, epochs = workload.batches(mode, window)
     if training.dtype is not None and workload.size is None:
@@ -144,7 +138,7 @@ def _bytes(module: nn.Module) -> int:
 
 @contextmanager
 def _quiet_fake_tensor_log() -> Iterator[None]:
-    """Keep PyTorch from logging, on this thread, the error that a ForecastError reports."""
+    """Keep PyTorch from logging this thread's errors about fake tensors, which a ForecastError reports."""
     logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
     logger.addFilter(of_others := lambda record: record.thread != thread)
     try:
@@ -181,12 +175,8 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
             advice += f"Check that {what} run on a real batch of this shape, all of it on one device"
         lines = program.text.splitlines()
         where = f" at `{lines[loop_error.line - 1].strip()}`" if loop_error.line else " while it is built"
-        raise ForecastError(f"forecast: {name} {problem}{where}{_line_in_model(program, error)}. {advice}") from error
-
-
-def _line_in_model(program: Program, error: Exception) -> str:
-    raised = raised_at(error, lambda file: file != program.filename and code_owner(file) is not Owner.OURS)
-    if raised is None:
-        return ""
-    code, line = raised
-    return f", in {code.co_name}() at {Path(code.co_filename).name}:{line}"
+        raised = raised_at(error, lambda file: file != program.filename and code_owner(file) is not Owner.OURS)
+        if raised is not None:
+            code, line = raised
+            where += f", in {code.co_name}() at {Path(code.co_filename).name}:{line}"
+        raise ForecastError(f"forecast: {name} {problem}{where}. {advice}") from error

@@ -36,8 +36,8 @@ class AdamW8bit(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in (p for p in group["params"] if p.grad is not None and not self.state[p]):
                 small = parameter.numel() < _MIN_8BIT_ELEMENTS
+                dtype = torch.float32 if small else torch.uint8
                 for n in ("1", "2"):
-                    dtype = torch.float32 if small else torch.uint8
                     self.state[parameter][f"state{n}"] = torch.zeros(parameter.shape, dtype=dtype)
                     if not small:
                         self.state[parameter][f"absmax{n}"] = torch.zeros(-(-parameter.numel() // _BLOCK_ELEMENTS))
@@ -51,7 +51,6 @@ class Training:
     checkpoint: bool = False
     device: str = "cpu"
     dtype: str | None = None
-    """The dtype of the weights; None leaves them as they are."""
     optimizer: str | None = None
 
     def __post_init__(self) -> None:
@@ -74,13 +73,13 @@ class Training:
 
     def source(self, batch: Any = None) -> str:
         """Return the source of the recipe's loop for batches like ``batch``, with the chosen optimizer."""
+        source = self.recipe.source(batch)
         if self.optimizer is None:
-            return self.recipe.source(batch)
-        _, *rest = self.recipe.source(batch).splitlines(keepends=True)
-        return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
+            return source
+        return "optimizer = AdamW8bit(model.parameters())\n" + source.partition("\n")[2]
 
     def summary(self) -> list[str]:
-        """Return phrases for optimizer, AMP, window, and non-default dtype, zero_grad, set_to_none and checkpoint."""
+        """Return phrases for the optimizer, AMP, the window, and four more settings if they are not the default."""
         recipe = self.recipe
         parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
         parts += [f"weights in {self.dtype}"] * (self.dtype is not None)

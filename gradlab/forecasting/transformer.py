@@ -100,7 +100,7 @@ def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
 
 
 def build_norm(size: ModelSize) -> nn.Module:
-    """Return the norm layer of the size's family, over the width."""
+    """Return a norm layer over the width: RMSNorm for the family "llama", LayerNorm for "gpt2"."""
     return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,10 +41,10 @@ class Workload:
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_layers(self, layers: int) -> Workload:
-        """Return a copy of a published size with another number of layers."""
+        """Return a copy with ``layers`` layers; the workload must be a published size."""
         assert self.size is not None
         size = dataclasses.replace(self.size, layers=layers)
-        return dataclasses.replace(self, size=size, build=_decoder_builder(size))
+        return dataclasses.replace(self, size=size, build=partial(_build_decoder, size=size))
 
     @property
     def rows(self) -> int:
@@ -83,7 +84,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def rows_of(sample: Any) -> int:
-    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 without such a tensor."""
+    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 if there is none."""
     return next((len(tensor) for tensor in tensors_in(sample) if tensor.ndim), 1)
 
 
@@ -145,15 +146,13 @@ def _of_size(size: ModelSize, batch: Any, context: Any) -> Workload:
     context = min(2048, size.max_context) if context is None else context
     length = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
     tokens = torch.empty(rows, length, dtype=torch.int64, device="meta")
-    return Workload(size.name, _decoder_builder(size), [(tokens, tokens)], next_token_loss, "cuda", rows, size)
+    build = partial(_build_decoder, size=size)
+    return Workload(size.name, build, [(tokens, tokens)], next_token_loss, "cuda", rows, size)
 
 
-def _decoder_builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
-    def build(mode: FakeTensors) -> nn.Module:
-        with mode:
-            return Decoder(size)
-
-    return build
+def _build_decoder(mode: FakeTensors, size: ModelSize) -> nn.Module:
+    with mode:
+        return Decoder(size)
 
 
 def _of_task(task: tasks.Task, batch: Any) -> Workload:
@@ -173,26 +172,19 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got no rows or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
-    advice = "run the model once, model(x), and forecast it then"
-    require_trainable("forecast", type(module).__name__, [module], advice)
+    require_trainable("forecast", type(module).__name__, [module], "run the model once, model(x), and forecast it then")
     if any(getattr(parameter, "_post_accumulate_grad_hooks", None) for parameter in module.parameters()):
         raise ValueError(
             f"forecast: a parameter of {type(module).__name__} has a hook that runs in backward and may step your own "
             "optimizer (register_post_accumulate_grad_hook). Forecast the model without that hook"
         )
     eager = getattr(module, "_orig_mod", module)
-    return Workload(
-        type(eager).__name__,
-        lambda mode: _eager_copy(mode, eager),
-        [sample],
-        loss_fn or default_loss,
-        "cuda",
-        reader_model=module,
-    )
+    name, build = type(eager).__name__, partial(_eager_copy, model=eager)
+    return Workload(name, build, [sample], loss_fn or default_loss, "cuda", reader_model=module)
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return an eager copy of ``model`` with fake tensors; compiled submodules are replaced with the originals."""
+    """Return an eager copy of ``model`` with fake tensors; compiled submodules become the original modules."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():
@@ -201,7 +193,7 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
 
 
 def _checked_sample(batch: Any) -> Any:
-    """Return a sample batch, (x, y) or one dict, as plain dicts, tuples and lists; otherwise raise TypeError."""
+    """Return a sample batch, (x, y) or one dict, in plain dicts, tuples and lists; raise TypeError for others."""
     is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
@@ -214,7 +206,8 @@ def _checked_sample(batch: Any) -> Any:
 def default_loss(output: Any, y: Any) -> Tensor:
     """Return the output's own loss if it has one, else the cross-entropy for integer y, else the mean squared error.
 
-    For the cross-entropy, the classes are the last dimension if the others are those of y, else the second.
+    For the cross-entropy, the classes are the output's last dimension if its other dimensions equal the shape of y, and
+    otherwise its second dimension. Raises TypeError for an output without a loss if it or y is not a tensor.
     """
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(loss, Tensor):

@@ -1,7 +1,5 @@
 """The batches that each parameter's ``.grad`` contains, and the measured contribution of each batch.
 
-Batches are stored as spans: pairs (first, last) of the numbers of consecutive batches.
-
 For a small model, the newest contributions are kept unchanged, and later changes of ``.grad`` (clipping, the scaler's
 ``unscale_``) are kept as ratios of norms. For a larger model, only dot products are kept, which separate the newest
 contribution from the sum of the older contributions.
@@ -28,6 +26,15 @@ Span = tuple[int, int]
 """The first and the last number of a run of consecutive batches, both inclusive, counted from 1."""
 _MOST_SPANS = 64
 _MOST_RHYTHMS = 64
+_NO_STEP_YET = 2**62  # ``window`` of a Rhythm without a step so far
+MOST_KEPT = 32
+"""Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
+Times = Callable[[int], int]
+"""A function of a batch's number that returns the number of steps that have applied the batch."""
+_MOST_BYTES = 16 * 2**20
+_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
+_ROUNDING_OF_RATIO = 1e-5
+_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
@@ -69,9 +76,6 @@ class Rhythm(NamedTuple):
         return self.steps + (number - self.first) // self.window
 
 
-_NO_STEP_YET = 2**62  # ``window`` of a rhythm without a step so far
-
-
 class ParameterHistory:
     """The events of one parameter's ``.grad``, and the ``batches`` and ``steps`` that ``sync`` derives from them.
 
@@ -81,9 +85,9 @@ class ParameterHistory:
     def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Span] = []
-        self.steps = 0  # number of steps that applied batches in .grad
-        self.rhythms: list[Rhythm] = []  # give the number of steps before each batch in .grad
-        self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and these batches
+        self.steps = 0  # number of steps taken while .grad contained batches
+        self.rhythms: list[Rhythm] = []  # the source of the number of steps before each batch in .grad
+        self.reused: tuple[int, Span] | None = None  # newest step that applied batches again, and the batches
         self.events: list[tuple[GradEvent, Any]] = []
         self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last check
         self.version = -1  # version of .grad at the last check
@@ -123,7 +127,7 @@ class ParameterHistory:
         return self.steps - rhythm.steps_before(number)
 
     def applied(self, least: int = 1) -> list[Span]:
-        """Return the batches in ``.grad`` that at least ``least`` steps have applied, which are its oldest batches."""
+        """Return the batches in ``.grad`` that at least ``least`` steps have applied; they are its oldest batches."""
         newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
         for rhythm in reversed(self.rhythms):
             if rhythm.steps <= newest:
@@ -166,16 +170,6 @@ class ParameterHistory:
         self.rhythms.append(Rhythm(number, self.steps, _NO_STEP_YET))
         if len(self.rhythms) > _MOST_RHYTHMS:  # the counts stay exact for the oldest batch and the newest batches
             del self.rhythms[1]
-
-
-MOST_KEPT = 32
-"""Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
-Times = Callable[[int], int]
-"""A function of a batch's number that returns the number of steps that have applied the batch."""
-_MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
-_ROUNDING_OF_RATIO = 1e-5
-_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
 
 @dataclass(frozen=True)
@@ -221,14 +215,14 @@ class Vectors:
 
 
 def number_to_keep(elements: int, element_size: int = 4) -> int:
-    """Return the number of contributions to keep for a model with ``elements`` elements, 0 if it is too large."""
+    """Return the number of contributions to keep for a model with ``elements`` elements, or 0 if it is too large."""
     count = min(MOST_KEPT, _MOST_BYTES // (element_size * max(elements, 1)))
     return count if count >= _FEWEST_KEPT else 0
 
 
 class _Change(NamedTuple):
     upto: int  # number of the newest backward pass when .grad was compared
-    norms: list[Tensor]  # 1-norm of each .grad then and of each .grad right after that pass, then their 2-norms
+    norms: list[Tensor]  # 1-norms, then 2-norms: of every .grad when compared, then of every .grad after that pass
 
 
 class KeptContributions:
@@ -254,7 +248,7 @@ class KeptContributions:
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
-        """Prepare for a backward pass; ``changed``: other code may have written to ``.grad`` since pass ``newest``."""
+        """Prepare for the pass after ``newest``; if ``changed``, other code may have written to ``.grad`` since."""
         if not changed:
             if newest != self._newest:
                 self._before += self._ring[self._under_way]
@@ -272,7 +266,7 @@ class KeptContributions:
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return the parts of ``.grad``; ``inside`` is the batches in each ``.grad``, ``newest`` is the newest pass."""
+        """Return the parts of ``.grad`` after pass ``newest``; ``inside`` lists the batches in each ``.grad``."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))
@@ -317,7 +311,7 @@ class KeptContributions:
         return _Change(newest, [norm for order in (1, 2) for norm in _torch.foreach_norm(vectors, order)])
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return each contribution's factor by parameter, 0 if it is not in that ``.grad``; [] if all factors are 1."""
+        """Return one factor per ``.grad`` for each contribution, 0 if ``.grad`` lacks it, or [] if all are 1."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, 2, -1)
         scaled, also = (norms[:, :, 0] / norms[:, :, 1]).unbind(1)
@@ -338,7 +332,7 @@ class KeptContributions:
 
 
 def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Return each part's length and projection onto the sum; ``scale`` is the loss scale still in ``.grad``."""
+    """Measure each part's length and projection onto the sum; the loss scale ``scale`` still multiplies ``.grad``."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
@@ -349,7 +343,7 @@ def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contrib
 
 
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
-    """Return two parts: the sum of the older contributions, and the newest; ``norm`` is the current norm of ``.grad``.
+    """Return Contributions of two parts, the older contributions and the newest; ``norm`` is the norm of ``.grad``.
 
     ``sums`` is (|c|^2, c . p, |p|^2), where c is the newest contribution, and p is ``.grad`` just before c was added.
     """
@@ -373,7 +367,7 @@ def make_contributions(
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return contributions from ``measures``, a pair (along, length) per span; ``scale`` divides all but the shares."""
+    """Return Contributions from one pair (along, length) per span; everything but shares is divided by ``scale``."""
     parts = []
     for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)

@@ -1,12 +1,12 @@
 """Provenance: the backward passes in each ``.grad``, and the number of steps that have applied them.
 
 Every ``backward()`` that adds to a watched ``.grad`` gets a number: 1, 2, 3, ... For each parameter, a ParameterHistory
-holds the numbers of the passes in the current ``.grad``, and the number of steps that its optimizer had taken before
-each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
+holds the numbers of the passes in the current ``.grad``, and the number of steps that had applied a non-empty ``.grad``
+before each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
 
 The hooks never wait for the device, and copy no gradient unless contributions are kept. Two hooks per parameter write
-events into its history. Whether an in-place change cleared ``.grad`` (``zero_()``) or not (clipping) is decided in
-``sync``, by a norm that stays on the device until then: a ``.grad`` of zeros contains no batch.
+events into its history. ``sync`` decides whether an in-place change cleared ``.grad`` (``zero_()``) or only modified it
+(clipping): a norm of 0 means cleared. Until then, the norm stays on the device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from .._torch import outside_dispatch_modes
 from .contributions import (
     Contributions,
     GradContents,
@@ -41,7 +40,6 @@ from .contributions import (
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
-_CLEAR = (GradEvent.WRITTEN, 0.0)
 HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 """A copy of the state: histories, number of backward passes, number of steps, and kept contributions or None."""
 
@@ -56,7 +54,7 @@ class Provenance:
         self.steps = 0
         self.measure = False  # whether to measure the newest contribution separately; this costs a little time
         self.on_backward: Callable[[], None] | None = None
-        # Called with the gradients at every fourth step or, if ``measure`` is on, every step (7 % of an update's time).
+        # Called with the gradients at every fourth step, or at every step (7 % of an update) if ``measure`` is on.
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward
@@ -161,7 +159,7 @@ class Provenance:
     def _vectors(self) -> Vectors | None:
         if self._kept_contributions is None:
             return None
-        with outside_dispatch_modes():
+        with _torch.outside_dispatch_modes():
             return self._kept_contributions.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
@@ -170,7 +168,7 @@ class Provenance:
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
-            if history.batches[-1][1] != newest:  # the newest backward pass did not reach this parameter
+            if history.batches[-1][1] != newest:  # the newest backward pass did not add to this .grad
                 sums[2] += float(plain(param.grad).square().sum())
             elif not history.was_added:
                 sums[0] += float(plain(param.grad).square().sum())
@@ -181,7 +179,7 @@ class Provenance:
         return sums[0], sums[1], sums[2]
 
     def reused(self) -> tuple[int, Span] | None:
-        """Return the newest step that applied batches again, as (step, batches); None if no step has."""
+        """Return the newest step that applied batches again and the span of these batches, or None if there is none."""
         self.sync()
         return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 
@@ -213,7 +211,7 @@ class Provenance:
         self._pass = number
         self._detect_changes(self._tracked.values())
         if self._kept_contributions is not None:
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 self._kept_contributions.begin(self.backwards, changed=self._written or self._has_scaler)
         self._written = False
 
@@ -225,7 +223,7 @@ class Provenance:
             if grad is None:
                 if history.last_grad_ref is not None:
                     self._written, history.last_grad_ref = True, None
-                    history.events.append(_CLEAR)
+                    history.events.append((GradEvent.WRITTEN, 0.0))
             elif history.changed(grad):
                 self._written = True
                 history.remember(grad)
@@ -233,7 +231,7 @@ class Provenance:
                     doubtful.append(history)
                     grads.append(plain(grad))
         if grads:  # the 1-norm, since squares of tiny gradients round to 0, and the gradients would look cleared
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):
                 history.events.append((GradEvent.WRITTEN, norm))
@@ -259,7 +257,7 @@ class Provenance:
             if param.grad is not None:
                 history.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
-            with outside_dispatch_modes():
+            with _torch.outside_dispatch_modes():
                 self.on_step([plain(param.grad) for _, param in tracked if param.grad is not None])
 
 
@@ -273,7 +271,7 @@ def _before_adding(provenance: weakref.ref[Provenance], index: int, param: Tenso
         if (number := _torch.current_graph_task()) != alive._pass:
             alive._begin(number)
         history = alive.histories[index]
-        with outside_dispatch_modes():
+        with _torch.outside_dispatch_modes():
             history.incoming = None
             if alive._kept_contributions is not None:
                 alive._kept_contributions.take(index, plain(grad))

@@ -20,8 +20,7 @@ from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
 _NO_NUMBER = 2**63  # AccumulateGrad nodes have greater sequence numbers, which do not show the order of creation
-_COMPILED = "_orig_mod"
-"""The attribute that holds the original module in the module that torch.compile returns."""
+_COMPILED = "_orig_mod"  # the attribute of a module from torch.compile that holds the original module
 
 
 def refuse_compiled(module: nn.Module) -> None:
@@ -36,8 +35,7 @@ def refuse_compiled(module: nn.Module) -> None:
 class ModuleTracker:
     """Tracker of the innermost module that runs; in backward, of the module whose forward created the current node.
 
-    Autograd numbers nodes in order of creation, so the tracker only records the sequence number at which each module
-    starts and ends.
+    Autograd numbers nodes in order of creation, so the tracker records only the numbers at which modules start and end.
     """
 
     def __init__(
@@ -75,7 +73,10 @@ class ModuleTracker:
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         refuse_compiled(module)
         if not self._stack:
-            self._current_names = self._named(module)
+            if module not in self._names:
+                names = {part: name or type(module).__name__ for name, part in module.named_modules()}
+                self._names[module] = WeakKeyDictionary(names)
+            self._current_names = self._names[module]
             self._on_call(module, inputs)
         self._stack.append(self._current_names.get(module, self._stack[-1] if self._stack else type(module).__name__))
         self._mark()
@@ -92,12 +93,6 @@ class ModuleTracker:
         self._starts.append(_torch.sequence_number())
         self._started.append(self._stack[-1] if self._stack else "")
 
-    def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:
-        if root not in self._names:
-            names = {module: name or type(root).__name__ for name, module in root.named_modules()}
-            self._names[root] = WeakKeyDictionary(names)
-        return self._names[root]
-
 
 class LineTracker:
     """Tracker of the line of the user's code that calls PyTorch."""
@@ -107,11 +102,10 @@ class LineTracker:
         """The outermost frame that ``now()`` examines, which opened the ledger; None while the ledger is closed."""
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
-        self.innermost = ("", 0)
-        """File and number of the innermost line of the user's code at the last ``now()``, such as a line in a hook."""
+        self.innermost = ("", 0)  # file and number of the innermost line of the user's code at the last ``now()``
 
     def now(self) -> str:
-        """Return the calling line as "train.py:12: loss.backward()"; on autograd's own threads, the last known line."""
+        """Return the calling line as "train.py:12: loss.backward()", or the last known line on an autograd thread."""
         calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno
@@ -120,7 +114,7 @@ class LineTracker:
         return self._last
 
     def describe(self, file: str, line: int) -> str:
-        """Return a line as "train.py:12: loss.backward()", or "line 12: ..." in a notebook cell; "" without a file."""
+        """Return a line as "train.py:12: loss.backward()", or as "line 12: ..." in a notebook; "" if ``file`` is ""."""
         if not file:
             return ""
         label = self._descriptions.get((file, line))

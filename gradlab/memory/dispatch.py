@@ -57,7 +57,7 @@ class StorageDispatchMode(DispatchMode):
             self._storages.watch_leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """Track ``tensor``, an input of ``func``: count new storages as weights, activations, inputs or other."""
+        """Track ``tensor``, an input of ``func``, in a category that depends on how ``func`` and autograd use it."""
         # While autograd asks a wrapper tensor (torch.nested) for its size, it holds a lock that ``is_leaf`` also needs.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf

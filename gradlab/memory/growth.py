@@ -71,10 +71,7 @@ class Growth:
 
 
 class GrowthTracker:
-    """Takes snapshots of the storages that outlive an update, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
-
-    The increasing intervals keep the cost of snapshots low over many updates. The last three snapshots are kept.
-    """
+    """Takes the snapshots described in ``Ledger.growth``; their increasing intervals keep the cost low."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
@@ -94,8 +91,7 @@ class GrowthTracker:
     def tick(self, unit: str, line: _Line) -> None:
         """Record that ``line`` has ended an update, or begun a call of a model, depending on ``unit``.
 
-        The most frequent line delimits the updates, so only one of several optimizers counts. Calls of a model delimit
-        updates only if no optimizer steps.
+        Only the most frequent line delimits updates, and calls of a model delimit updates only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1
@@ -112,7 +108,7 @@ class GrowthTracker:
             self._snapshots = [*self._snapshots[1 - _MIN_SNAPSHOTS :], (run, self._snapshot(end))]
 
     def _snapshot(self, newest: int) -> _Snapshot:
-        """Return the count and bytes, by group, of the living storages with numbers up to ``newest``."""
+        """Return each group's number of living storages and their bytes, without storages numbered above ``newest``."""
         groups: _Snapshot = {}
         for entry in self._storages.alive():
             if entry.number > newest:
@@ -123,7 +119,7 @@ class GrowthTracker:
         return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
-        """Return the growth between the two newest snapshots, empty before the third; ``describe`` formats a line."""
+        """Return the growth between the two newest snapshots, or an empty Growth if there are fewer than three."""
         unit, clock = self._clock[0], describe(*self._clock[1])
         if len(self._snapshots) < _MIN_SNAPSHOTS:
             return Growth((), 0, 0, unit, clock)

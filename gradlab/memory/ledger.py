@@ -37,10 +37,7 @@ class Ledger:
     """
 
     def __init__(
-        self,
-        model: nn.Module | None = None,
-        optimizers: Iterable[torch.optim.Optimizer] = (),
-        inputs: Any = (),
+        self, model: nn.Module | None = None, optimizers: Iterable[torch.optim.Optimizer] = (), inputs: Any = ()
     ) -> None:
         optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else optimizers
         optimizers = list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
@@ -145,8 +142,7 @@ class Ledger:
         storages that an earlier update created, grouped by line, module and category. The newest three snapshots are
         compared: a group has grown if its number of storages increased from the first to the second, and again to the
         third; its growth is the increase in bytes from the second to the third. So weights, optimizer state, gradients,
-        a list of fixed length and a full cache do not count as growth, nor does a tensor that is replaced with a larger
-        tensor. Nodes of autograd's graph are not storages and are not counted.
+        a list of fixed length and a full cache do not count as growth, nor does a tensor replaced with a larger tensor.
         """
         return self._growth.growth(self._totals, self._lines.describe)
 

@@ -20,6 +20,8 @@ from .._process import Patches
 from .storages import StorageRecord, Storages, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER
 
+_BY_THREAD: dict[int, _Hooks] = {}
+
 
 class SavedTensor:
     """A tensor saved by the graph; when the graph releases it, the storage records of every ledger are updated."""
@@ -38,7 +40,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in one more ledger, as a batch if another ledger does, otherwise as computed."""
+        """Count the tensor as saved in one more ledger: as a batch if it is one in another ledger, else as computed."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -144,9 +146,6 @@ class _Hooks:
                     entry.save()
 
 
-_BY_THREAD: dict[int, _Hooks] = {}
-
-
 def _top() -> tuple[Any, Any] | None:
     hooks: tuple[Any, Any] | None = _torch.top_saved_tensors_hooks(True)
     return hooks
@@ -170,7 +169,7 @@ def _remove_from_top() -> _Hooks | None:
 
 
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Wrap ``torch.get_rng_state`` to track its result: checkpointing keeps such states, which no operation creates."""
+    """Wrap ``torch.get_rng_state`` to track its result, which checkpointing keeps and which no operation creates."""
 
     def counted() -> Tensor:
         state, hooks = get_rng_state(), _hooks_of_thread()
@@ -235,16 +234,12 @@ _WATCHING_HOOKS = Patches(
 )
 
 
-# Graphs that existed before a Ledger began contain saved tensors that its hooks did not receive. The functions below
-# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. No graph is
-# kept alive.
-
-
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:
     """Count the tensors that the graphs reachable from ``nodes`` have saved, if ``wanted(tensor)`` is true.
 
-    All tensors with a Python object, including batches, must have been tracked before. A tensor that only the graph
-    holds, such as a dropout mask, does not count as a batch.
+    The graphs may be older than the ledger, so its hooks are added to their saved tensors now; no graph is kept alive.
+    Storages that other hooks keep count as activations until they are freed. All tensors with a Python object must have
+    been tracked before: a tensor that only the graph holds, such as a dropout mask, does not count as a batch.
     """
     entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
@@ -263,7 +258,6 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
                     entry.set_category(ACTIVATIONS)
     for entry in entries:
         entry.computed |= not entry.preexisting
-    for entry in entries:
         if entry.base == OTHER and not entry.computed:
             entry.set_category(INPUTS, retroactive=True)
 
@@ -298,7 +292,7 @@ def graph_nodes(roots: Iterable[Any]) -> list[Any]:
     ordered: list[Any] = []
     visited: set[Any] = set()
     stack = [(root, False) for root in roots]
-    while stack:  # depth first without recursion, since a loop of 1,000 steps creates a deep graph
+    while stack:  # depth first without recursion, since 1,000 operations in a row create a deep graph
         node, finished = stack.pop()
         if finished:
             ordered.append(node)

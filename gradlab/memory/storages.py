@@ -16,8 +16,6 @@ from .attribution import LineTracker
 from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals
 
 _PLAIN = (Tensor, nn.Parameter)
-
-
 _MOST_CHANGES = 32
 
 
@@ -41,10 +39,8 @@ class StorageRecord:
         self.category = base
         self._history = [(totals.change(base, size), base, size)]
         self.saved = 0
-        self.computed = False
-        """Whether a tensor with a ``grad_fn`` has used this storage, which then never counts as a batch."""
-        self.output = False
-        """Whether a module has returned a tensor in this storage."""
+        self.computed = False  # whether a tensor with a grad_fn has used this storage, which then is never a batch
+        self.output = False  # whether a module has returned a tensor in this storage
         self.line, self.module = ("", 0), ""
         self.watch: Any = None
 
@@ -88,7 +84,6 @@ class Storages:
     """The living storages that are tracked, each counted once, in the totals of its device."""
 
     def __init__(self, lines: LineTracker) -> None:
-        """Start without storages; ``lines.innermost`` is the line to which a new storage is attributed."""
         self._lines = lines
         self.totals_by_device: dict[str, CategoryTotals] = {}
         self._entries: dict[int, StorageRecord] = {}
@@ -163,7 +158,7 @@ class Storages:
                 entry.set_category(ACTIVATIONS)
 
     def alive(self) -> list[StorageRecord]:
-        """Return the living storages, oldest first, as a list, since a storage may be freed during an iteration."""
+        """Return the records of the living storages, oldest first, as a list, since iterating may free a storage."""
         return list(self._entries.values())
 
     def mark_weight(self, tensor: Tensor) -> None:
@@ -228,7 +223,7 @@ def is_wrapping(tensor: Any) -> bool:
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors that hold a tensor's bytes: itself, its sparse or wrapped parts, or () if not accessible."""
+    """Return the tensors that hold a tensor's bytes: itself or its parts; () if its storage is not accessible."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]

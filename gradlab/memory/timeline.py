@@ -72,7 +72,6 @@ class CategoryTotals:
     """The bytes by category on one device, now and in past intervals."""
 
     def __init__(self, site: tuple[str, str, int] = ("", "", 1)) -> None:
-        """Start with zero bytes; ``site`` is (statement, module, index of the statement's execution)."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
         self._moment = 0

@@ -32,7 +32,10 @@ def get(name: str, **options: Any) -> Task:
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return ``task``, or the task named ``task``; messages of TypeError and ValueError begin with ``caller``."""
+    """Return ``task`` if it is a Task, else the task with that name.
+
+    Raises TypeError or ValueError, with a message that begins with ``caller``.
+    """
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:

@@ -54,7 +54,7 @@ def bowl(
         loss_fn=half_squares,
         device=checked_device("bowl: device", device),
         title="Two weights roll down a bowl",
-        # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
+        # A tenth of the limit 2 / c in the steeper direction, so training is quick and does not overshoot.
         lr=0.2 / max(c0, c1),
         picture=TwoWeights((m0, m1)),
     )

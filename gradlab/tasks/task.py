@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _checks
-from .._checks import brief, without_values
+from .._checks import LARGEST_SEED, brief, number, one_of, pair, whole_number, without_values
 from .._process import RandomStream, learner_threads
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -23,7 +22,7 @@ def checked_device(name: str, value: object) -> str:
 
     Raises TypeError if ``value`` is not a string, and ValueError for an unknown name and for "cuda" without a GPU.
     """
-    device, gpu = _checks.one_of(name, value, DEVICES), torch.cuda.is_available()
+    device, gpu = one_of(name, value, DEVICES), torch.cuda.is_available()
     if device == "cuda" and not gpu:
         raise ValueError(f"{name} must be 'auto' or 'cpu', got 'cuda': PyTorch sees no CUDA GPU here")
     return ("cuda" if gpu else "cpu") if device == "auto" else device
@@ -36,7 +35,7 @@ class TwoWeights:
     minimum: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "minimum", _checks.pair("TwoWeights: minimum", self.minimum, -1e12, 1e12))
+        object.__setattr__(self, "minimum", pair("TwoWeights: minimum", self.minimum, -1e12, 1e12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +107,12 @@ class Task:
         _require_no_parameters(self.loss_fn)
         # object.__setattr__, since the dataclass is frozen; the batches are stored as a checked copy.
         object.__setattr__(self, "batches", _checked_batches(self.batches))
-        checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
+        checked_device("Task: device", one_of("Task: device", self.device, DEVICES[1:]))
         picture: object = self.picture
         if not isinstance(picture, Picture | None):
             kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
             raise TypeError(f"Task: picture must be None or {kinds}, got {without_values(picture)}")
-        object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
+        object.__setattr__(self, "lr", number("Task: lr", self.lr, 1e-12, 1e12))
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor] | None:
@@ -126,7 +125,7 @@ class Task:
         The state of torch's global random generator does not change. Raises TypeError if the builder does not return an
         `nn.Module`, and ValueError if the model has tensors on the meta device.
         """
-        seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
+        seed = whole_number("Task.build: seed", seed, 0, LARGEST_SEED)
         # Once CUDA is initialized, a builder may use its generators, which cannot be isolated while other threads run.
         cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
         with RandomStream(seed, cuda=cuda):
@@ -140,7 +139,7 @@ class Task:
         return model if devices <= {self.device} else model.to(self.device)
 
     def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
-        """Return the loss of ``batch``, moved to `self.device`, as the text of the loop computes it."""
+        """Return the loss of ``batch``, moved to `self.device`, as a Recipe's loop computes it."""
         if isinstance(batch, Tensor):
             return self.loss_fn(model(moved := batch.to(self.device)), moved)
         if isinstance(batch, dict):
@@ -153,14 +152,12 @@ class Task:
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     """Return (x, y) in batches of `size` rows, the last with the remaining rows; each batch is a copy.
 
-    Without copies, all batches would be views of one storage, and a count of bytes by storage would attribute the whole
-    data set to every batch.
+    Without copies, all batches would share a storage, and the bytes of the whole data set would count for each batch.
     """
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
 
 def _require_no_parameters(loss_fn: object) -> None:
-    """Raise ValueError if ``loss_fn`` is a module or a module's method with parameters that no optimizer would get."""
     owner = getattr(loss_fn, "__self__", loss_fn)
     parameters = owner.named_parameters() if isinstance(owner, nn.Module) else ()
     if name := next((name for name, parameter in parameters if parameter.requires_grad), None):
@@ -171,7 +168,6 @@ def _require_no_parameters(loss_fn: object) -> None:
 
 
 def _require_function(name: str, value: object, form: str, arguments: int) -> None:
-    """Raise TypeError for a non-callable, a bad signature, a module as ``builder`` or a module class as ``loss_fn``."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
@@ -189,7 +185,6 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
 
 
 def _checked_batches(batches: object) -> list[Any]:
-    """Return a list of batches of one kind, all dicts, tuples or tensors; raises TypeError or ValueError otherwise."""
     allowed = (
         "Task: batches must be a list, such as list(loader), of (x, y) pairs of tensors, of dicts or tuples of "
         "tensors, or of single tensors"

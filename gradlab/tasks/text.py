@@ -13,6 +13,10 @@ from torch.nn.utils.rnn import pad_sequence
 from .._checks import whole_number
 from .task import Task, checked_device
 
+IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
+PAD = 0  # the code of the newline, used as input at padding; no real position attends to it
+ORDER_SEED = 0
+
 
 class Block(nn.Module):
     """A pre-norm transformer layer: causal self-attention and a small MLP, each with a residual connection."""
@@ -39,7 +43,7 @@ class Block(nn.Module):
 class CharTransformer(nn.Module):
     """A transformer with causal attention that maps characters to scores of the next character.
 
-    Sequences are padded at the end, so the causal mask alone keeps padding from reaching any real character.
+    Sequences are padded at the end, so the causal mask alone prevents padding from affecting any real character.
     """
 
     def __init__(self, characters: int, longest: int, width: int = 48, heads: int = 4, layers: int = 2) -> None:
@@ -54,11 +58,6 @@ class CharTransformer(nn.Module):
         """Map (batch, length) int64 characters to (batch, length, characters) scores."""
         places = torch.arange(x.shape[1], device=x.device)
         return self.head(self.norm(self.blocks(self.token(x) + self.place(places))))
-
-
-IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
-PAD = 0  # the input at padding, the number of the newline; no real position attends to it
-ORDER_SEED = 0
 
 
 def next_character_loss(output: Tensor, y: Tensor) -> Tensor:
@@ -103,19 +102,16 @@ def text(batch: int = 8, device: str = "auto") -> Task:
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
     # Every input starts with a newline, so that the first character of a passage is also a target.
     codes = [torch.tensor([number[c] for c in "\n" + texts[i]]) for i in order]
-    groups = [codes[i : i + batch] for i in range(0, len(codes), batch)]
     longest = max(map(len, codes)) - 1
-
+    batches = []
+    for group in (codes[i : i + batch] for i in range(0, len(codes), batch)):
+        x = pad_sequence([code[:-1] for code in group], batch_first=True, padding_value=PAD)
+        y = pad_sequence([code[1:] for code in group], batch_first=True, padding_value=IGNORE)
+        batches.append((x, y))
     return Task(
         name="text",
         builder=lambda seed: CharTransformer(len(number), longest),
-        batches=[
-            (
-                pad_sequence([code[:-1] for code in group], batch_first=True, padding_value=PAD),
-                pad_sequence([code[1:] for code in group], batch_first=True, padding_value=IGNORE),
-            )
-            for group in groups
-        ],
+        batches=batches,
         loss_fn=next_character_loss,
         device=where,
         title="Ten sonnets: a small transformer learns to guess the next character",
