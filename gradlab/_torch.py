@@ -1,8 +1,9 @@
 """Requirements on PyTorch: the oldest supported version, and the private names that gradlab relies on.
 
 Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
-of that entry. Paths are resolved at first use, so importing this module does not import torch. The path ``Node.x`` is
-an attribute of an autograd node, and ``GradScaler.x`` of a scaler object. ``delay_dynamo()`` relies on further names.
+of that entry. Paths are resolved at first use, so importing this module does not import torch. A path that begins with
+``Node`` leads to an attribute of an autograd node, and one that begins with ``GradScaler`` to an attribute of a scaler.
+``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def require_torch() -> None:
 
 
 def _installed() -> str | None:
-    """Return the version of the imported or installed PyTorch, "unknown" without metadata, None without PyTorch."""
+    """Return PyTorch's version: "unknown" if it is installed without metadata, None if it is not installed."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
@@ -67,7 +68,7 @@ ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
 
 @dataclass(frozen=True)
 class Name:
-    """A private name of PyTorch, and the consequence if this PyTorch does not have it."""
+    """A private name of PyTorch, and the consequence if the installed version does not have it."""
 
     path: str
     used_by: str
@@ -256,7 +257,7 @@ def _scaler() -> Any:
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Return a context that hides operations in it from dispatch modes, such as a Ledger that counts a loop's bytes."""
+    """Return a context in which no dispatch mode, such as that of a Ledger, sees the operations."""
     names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
     within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
     return within
@@ -335,7 +336,7 @@ class _BeforeDynamo:
         self.undo: list[Callable[[], Any]] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return None, except for ``torch._dynamo``: undo the patches and return the other finders' spec."""
+        """Return None, but for ``torch._dynamo`` undo the patches and return the spec that the other finders give."""
         if name != _DYNAMO or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)

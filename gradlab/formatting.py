@@ -134,7 +134,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; both styles are inline CSS."""
+    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; ``style`` and ``cell_style`` are CSS."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
@@ -155,7 +155,7 @@ def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
 
 
 def html_box(content: str, colour: str) -> str:
-    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left, without the need for a style sheet."""
+    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left; the styles are inline."""
     style = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
     return f'<div role="status" style="{style}">{content}</div>'
 

@@ -97,7 +97,7 @@ def preserving_torch_state() -> Iterator[None]:
 class KernelSettings:
     """The global settings of a loop, which are in effect only in the ``with`` blocks of this object.
 
-    The settings are the default dtype and device, and hooks on all modules and optimizers.
+    The settings are the default dtype and device, and global module and optimizer hooks.
     """
 
     def __init__(self) -> None:
@@ -140,14 +140,14 @@ def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
 
 @cache
 def _global_hooks() -> list[dict[int, Any]]:
-    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, keyed by hook id."""
+    """Return PyTorch's dictionaries of global module and optimizer hooks, each with hook ids as keys."""
     owners = [_torch.locate(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Remove hooks with ids outside ``before``, except gradlab's and PyTorch's; return them in one dict per table."""
+    """Remove the learner's global hooks whose ids are not in ``before``; return them, a dict for each of PyTorch's."""
     every = _global_hooks()
     new = {
         number
@@ -179,7 +179,7 @@ def _autocast_nesting() -> int:
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on, inference mode and CPU autocast off, whatever a cell has set on this thread."""
+    """Run a block with grad mode on, and with inference mode and CPU autocast off, whatever a cell has set."""
     import torch
 
     with torch.inference_mode(mode=False):

@@ -1,6 +1,7 @@
-"""BoundProgram: a Program with its namespace and position in a task's batches. Engine: runs it statement by statement.
+"""The Engine, which runs a BoundProgram: a Program with its namespace and its position in a task's batches.
 
-The Engine can also switch to another program, and restores the last checkpoint when an edited program fails.
+The Engine runs one statement at a time. It can switch to another program, and it restores the last checkpoint when an
+edited program fails.
 """
 
 from __future__ import annotations
@@ -125,12 +126,12 @@ class BoundProgram:
         return losses, self._used_scale, self._skipped
 
     def scale(self) -> float | None:
-        """Return the current loss scale, None without a scaler."""
+        """Return the current loss scale, None if the loop has no scaler."""
         scaler = next(iter(self.scalers.values()), None)
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return the loss scale that is still in the newest contributions to ``.grad``, 1.0 for none."""
+        """Return the loss scale by which the newest contributions to ``.grad`` are still multiplied, 1.0 for none."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
@@ -159,12 +160,13 @@ class BoundProgram:
             )
 
     def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the task's loss, recorded before the loop divides or scales it; raises TypeError for a wrong loss."""
+        """Record and return the task's loss before the loop divides or scales it; raises TypeError for a wrong loss."""
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
         elif not self.is_edited:  # an edited text may reduce or split the loss itself
-            got = f"tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+            is_tensor = isinstance(loss, Tensor)
+            got = f"tensor of shape {tuple(loss.shape)}" if is_tensor else f"value of type {type(loss).__name__}"
             raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
         return loss
 
@@ -208,7 +210,7 @@ class BoundProgram:
 
 
 class Snapshot:
-    """A copy of weights, buffers, gradients, optimizer and scaler state, random state and provenance at a boundary."""
+    """A copy of weights, buffers, gradients, states of optimizers and scalers, random state and provenance."""
 
     def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
         self._provenance, self._rng = provenance, rng
@@ -254,7 +256,7 @@ class Engine:
         self.deadline = math.inf
         """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
-        self.index = -1  # index of the statement that ran last, -1 before any
+        self.index = -1  # index of the statement that ran last, -1 before any has run
         self.at_batch = False  # whether the last ``run`` ended after a backward pass, within an update
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
@@ -370,8 +372,8 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index in ``new`` of the statement like ``index`` in ``old``: same label and occurrence; -1 if none."""
+    """Return the index of the statement of ``new`` with the label of statement ``index`` of ``old``; -1 for none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]
-    return same[min(earlier, len(same) - 1)] if same else -1
+    return same[min(earlier, len(same) - 1)] if same else -1  # the same occurrence of the label, or the last

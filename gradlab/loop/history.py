@@ -68,7 +68,7 @@ class History:
     """The history of one run since its last reset."""
 
     def __init__(self, is_two_weights: bool = False) -> None:
-        """Start empty; ``is_two_weights``: the model has only two weights, so its loss can be drawn as contours."""
+        """Start empty; ``is_two_weights`` is True for a model with two weights, whose loss can be drawn as contours."""
         self.is_two_weights = is_two_weights
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
@@ -95,8 +95,8 @@ class History:
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
     ) -> None:
-        """Write the row of ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
-        if loss is None:  # a second step on the same gradient: the previous loss
+        """Record ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
+        if loss is None:  # no backward pass, as in a second step on the same gradient: repeat the previous loss
             loss = self.loss
         elif not math.isfinite(loss) and self.broken is None:
             self.broken = update
@@ -134,7 +134,7 @@ class HistoryWriter:
         self._norms = list(_torch.foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
-        """Record one update: losses of its micro-batches, loss scale or None, and whether its step was skipped."""
+        """Record an update: its micro-batches' losses, its loss scale or None, and whether its step was skipped."""
         underflow = None if scale is None else self._underflow()
         self._rows.append((losses, self._norms, math.nan if scale is None else scale, underflow, skipped))
         self._norms = []

@@ -65,7 +65,7 @@ class Program:
             self.setup = partial(_start, self._compile(module.body[:first], names))
             """Runs the statements before the first loop in a namespace; yields indices into ``statements``."""
             self.loop = partial(_start, self._compile(module.body[first:], names))
-            """The same for the first loop and the statements after it."""
+            """Runs the first loop and the statements after it in the same way."""
         except LoopError:
             raise
         except SyntaxError as error:
@@ -160,7 +160,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return a statement's label: the function or context manager it calls, the target it assigns, or its kind."""
+    """Return a statement's label: the function or context manager that it calls, its target, or its kind."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

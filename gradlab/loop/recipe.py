@@ -46,7 +46,7 @@ class Switch(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Switch):
-    """A switch that is True or False."""
+    """A switch whose value is True or False."""
 
     kind = "tick"
 
@@ -61,7 +61,7 @@ class OnOff(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Switch):
-    """A switch that has one of several strings or numbers as its value."""
+    """A switch whose value is one of several strings or numbers."""
 
     kind = "choice"
     options: tuple[Any, ...]
@@ -76,13 +76,13 @@ class Choice(Switch):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
 
     def text(self, value: Any) -> str:
-        """Return the label of the option ``value``, or ``value`` as a string without ``labels``."""
+        """Return the label of the option ``value``, or ``str(value)`` if there are no ``labels``."""
         return self.labels[self.options.index(value)] if self.labels else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Switch):
-    """A switch that is a whole number from ``low`` to ``high``."""
+    """A switch whose value is a whole number from ``low`` to ``high``."""
 
     kind = "whole"
     low: int
@@ -105,13 +105,13 @@ class Whole(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A switch that is a finite number above 0 or, if its control has ``offered`` numbers, None, which means "off"."""
+    """A switch whose value is a finite number above 0. If it has ``offered`` numbers, None is also allowed ("off")."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
-        """Return ``value`` as a float, so that equal recipes have the same text; None, if allowed, stays None."""
+        """Return ``value`` as a float, so that equal recipes have the same text, or None if that is allowed."""
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
@@ -128,7 +128,7 @@ class Positive(Switch):
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:
-        """Return the number with at most six significant digits, "off" for None."""
+        """Return the number with at most six significant digits, or "off" for None."""
         return "off" if value is None else f"{value:g}"
 
 

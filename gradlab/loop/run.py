@@ -76,7 +76,7 @@ class Run:
 
     @property
     def optimizer(self) -> torch.optim.Optimizer | None:
-        """The loop's optimizer that is named ``optimizer``, or else the loop's first; None if it has none."""
+        """The loop's optimizer named ``optimizer``, or its first optimizer under another name; None if it has none."""
         optimizers = self.loop.optimizers
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
@@ -177,7 +177,7 @@ class Run:
         self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that continues without the next switch; raises ValueError in an update or an edited loop."""
+        """Return a copy that continues without the next switch. Raises ValueError in an update or an edited loop."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched must be called between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
@@ -237,7 +237,7 @@ class Run:
         self.record: History = recorder.record
         """The history since the last reset."""
         self.engine = engine
-        """The engine of the loop, with its state: between two updates (``at_boundary``), or at its end (``done``)."""
+        """The engine of the loop: ``at_boundary`` is True between two updates, and ``done`` at the end of the loop."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The newest updates whose bytes a Ledger counted, oldest first, as (number of the update, its timeline)."""
         self.ledger: Ledger | None = None
@@ -292,7 +292,7 @@ class Run:
     def _open_ledger(self) -> Ledger:
         """Return the ledger of the current update; at its start, create the ledger with the tensors of the loop."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
-            if self.watched and self.watched[-1][0] > self.updates:  # of an earlier batch of this update
+            if self.watched and self.watched[-1][0] > self.updates:  # the timeline of an earlier batch of this update
                 self.watched.pop()
             names = self.loop.namespace.values()
             self.ledger = Ledger(
@@ -326,7 +326,7 @@ class Counterfactual:
         self.task = task
         self.recipe = recipe  # the recipe with which the copy continues
         self.switched = ""  # the setting without the switch, such as "zero_grad on"
-        self.begun = self.updates = updates  # number of updates when the run was copied, and of the copy now
+        self.begun = self.updates = updates  # numbers of updates: the run's when it was copied, and the copy's now
         self.ended = ""  # the reason for the end of the copy, "" while it continues
         self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)
@@ -346,7 +346,7 @@ class Counterfactual:
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Continue to update number ``updates``, or end; ``allowed`` is added to the budget of processor time in ms."""
+        """Train up to update ``updates``, or end the copy; ``allowed`` ms are added to its budget of processor time."""
         if self.ended:
             return
         self._budget_ms = max(min(self._budget_ms + allowed, _BURST_BUDGET_MS), allowed)
@@ -359,7 +359,7 @@ class Counterfactual:
                     if self._budget_ms < 0:
                         self.end("continuing would take more than a tenth of a processor core")
             self._write()
-        except Exception as error:  # such as out of memory or an error in the learner's model: the run continues
+        except Exception as error:  # for example if memory runs out or the learner's model fails; the run continues
             self.end(f"it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
             self.end("it was interrupted")

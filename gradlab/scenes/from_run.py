@@ -35,10 +35,10 @@ from .sentences import memory_scene
 
 _MIN_ARROWS = 4  # number of newest contributions with their own arrow, unless the accumulation window is longer
 _SHOWN_DIGITS = 12
-_SURFACE_POINTS = 41  # along each side of the surface
-_MAX_HALF_SIDE = 1e6  # of the surface's square, in units of the weights
+_SURFACE_POINTS = 41  # number of points along each side of the surface
+_MAX_HALF_SIDE = 1e6  # largest half side of the surface's square, in units of the weights
 _GROWTH = 1.5  # smallest factor by which half a side grows
-_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre: leaves room for arrows of .grad
+_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre, with room for gradient arrows
 
 
 class RunScenes:
@@ -87,7 +87,8 @@ class RunScenes:
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Record from now on the contributions to ``.grad`` and the held-out loss, as far as these panels show them."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
-        self._path_has_arrows = alone and self.run.record.is_two_weights  # only one panel has the arrows
+        # Draw the arrows in one panel only: the gradient panel, if it is shown.
+        self._path_has_arrows = alone and self.run.record.is_two_weights
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
@@ -109,7 +110,7 @@ class RunScenes:
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """Return the contributions to ``.grad``, as far as ``Run.watch_gradients`` recorded them; adapt their scale."""
+        """Return Arrows for the contributions to ``.grad`` that ``Run.watch_gradients`` recorded; adapt their scale."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -141,11 +142,11 @@ class RunScenes:
         return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape:
-        """Return contours, the path of the weights and, unless a gradient panel has them, the arrows of ``.grad``."""
+        """Return contours, the path of the weights and, unless a gradient panel shows them, the gradient arrows."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
-        """Return bytes by category over the updates that were watched last; the current bytes if none was watched."""
+        """Return bytes by category over the updates watched last, or the current bytes if no update was watched."""
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
@@ -217,7 +218,7 @@ class RunScenes:
 
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least ``window``, and for each group of older ones.
+    """Return an arrow for each of the newest contributions, at least ``window``, and one for each group of older ones.
 
     Neighbours form a group if all were applied never, once, or more than once. With two weights, ``x`` and ``y`` are
     the contribution itself; otherwise ``x`` is its projection onto the sum, and ``y`` is 0.
@@ -241,7 +242,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Return arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
+    """Return the arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
     height, asides = 0.0, []
     for arrow in arrows:
         along = abs(arrow.x)
@@ -271,7 +272,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def loss_curve(history: History) -> Curve:
-    """Return the loss of a run's history as a scene."""
+    """Return the loss of a history as a Curve."""
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
@@ -290,7 +291,7 @@ class HeldOutLoss:
         run.after_update = self._measure
 
     def curve(self) -> Curve:
-        """Return the measured losses as a scene."""
+        """Return the measured losses as a Curve."""
         if self._run.updates < self._last:  # the run was reset, and has made no update since
             self._begin(self._run.updates)
         self._writer.flush()

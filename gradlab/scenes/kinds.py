@@ -45,7 +45,7 @@ class StatementLabel(StrEnum):
 
 
 BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.ZERO_GRAD})
-"""The calls that change the contents of ``.grad``, or how often they were applied."""
+"""The calls that change the contents of ``.grad``, or the number of times that the contents were applied."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Arrows:
     contours: Contours | None = None
     measured: bool = True  # False if the contribution of the newest batch was not recorded
     elements: int = 0  # elements of ``.grad`` if the arrows are laid flat, else 0
-    reach: float = 0.0  # how far the picture reaches in gradient units (``Camera``); 0 for as far as the arrows need
+    reach: float = 0.0  # reach of the picture in gradient units (``Camera``); 0 to fit the arrows
     path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest point first
     move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
     one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 for none
@@ -121,7 +121,7 @@ class Arrows:
 
 @dataclass(frozen=True)
 class Landscape:
-    """The loss surface of a two-weight model with the path of the weights (oldest first, thinned)."""
+    """The loss surface of a two-weight model, and the path of the weights, thinned and with the oldest point first."""
 
     contours: Contours
     path: Sequence[tuple[float, float]]
@@ -153,8 +153,8 @@ class Samples:
 class Memory:
     """Bytes by category over the last watched updates, statement by statement.
 
-    A statement has one or more points: the bytes that were alive while a module ran. An interval whose peak and
-    end are known has a pair of points, first the peak and then the end. Each storage is counted once.
+    A statement has one or more points: the bytes that were alive while a module ran. If the bytes at the peak and at
+    the end of that time are known, it has two points, first the peak and then the end. Each storage is counted once.
     """
 
     statements: Sequence[str]

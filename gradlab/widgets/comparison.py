@@ -31,8 +31,8 @@ class Row:
     last: float
     lowest: float
     worst: float
-    norm: float  # of the gradients that the last step applied
-    bytes: int  # of weights, gradients and optimizer state
+    norm: float  # norm of the gradients that the last step applied
+    bytes: int  # bytes of weights, gradients and optimizer state
     diverged: int | None  # the first update with a loss of inf or NaN, None if there is none
 
 

@@ -115,7 +115,7 @@ class Instrument(Live):
         return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
-        """Return the code that ran, its highlighted and changed lines marked, with the View's sentences below."""
+        """Return the code that ran, with its highlighted and changed lines marked and the View's sentences below."""
         texts = [text for text in (view.state, view.note) if text]
         return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, texts)
 
@@ -190,7 +190,7 @@ class Instrument(Live):
         return {}
 
     def packed(self) -> Packed:
-        """Return the recording for a page without a kernel, which begins with the start values."""
+        """Return the recording for a page without a kernel. Its first setting is the start values."""
         recorded = list(self.recorded())  # called first, because ``recorded`` may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}

@@ -24,7 +24,7 @@ GUESSES: Guesses = {}
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question; the browser sets ``guess`` at the choice, and ``told`` when it shows the answer."""
+    """The widget of a question. The browser sets ``guess`` at a choice, and ``told`` when it shows the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)

@@ -32,13 +32,13 @@ Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it c
 
 @dataclass
 class Track:
-    """A recorded run: the lab's own, or a branch of another, with ``switch`` turned to ``value`` at ``update``."""
+    """A recorded run: the lab's own, or a branch of another run, with ``switch`` turned to ``value`` at ``update``."""
 
-    parent: int | None  # index of the track that this one branches off, None for the lab's own run
+    parent: int | None  # index of the track from which this track branches off, None for the lab's own run
     update: int
     switch: str = ""
     value: Any = None
-    frames: list[Frame] = field(default_factory=list)  # the first is whole, the others hold changes
+    frames: list[Frame] = field(default_factory=list)  # the first frame is whole, the others hold changes
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     if count == start and not frames:  # the loop ended at ``start``
         frames.append(_first_frame(model, values))
     for frame in frames:
-        if "code" in frame and ZERO_GRAD not in values:  # then the line of zero_grad() cannot be pressed
+        if "code" in frame and ZERO_GRAD not in values:  # the line of zero_grad() cannot be pressed on the page
             frame["code"] = {**frame["code"], "turns": [], "hint": False}
     run.close()
     return frames

@@ -42,7 +42,7 @@ class SiteAddress:
     """The repository's address on the web, for links to its files, to Binder and to Colab."""
 
     repository: str = ""
-    """A URL such as ``https://github.com/YOU/NAME``, or "" for no such links."""
+    """A URL such as ``https://github.com/YOU/NAME``, or "" for none of these links."""
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
@@ -108,7 +108,8 @@ def _check_target(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"OUT must be a folder, got the file {str(out)!r}")
     if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
-        raise ValueError(f"OUT must be new, empty or an earlier site, got {str(out)!r}, which holds other files")
+        allowed = "a new or empty folder, or one that holds an earlier site"
+        raise ValueError(f"OUT must be {allowed}, got {str(out)!r}, which contains other files")
 
 
 class _Site:

@@ -23,11 +23,11 @@ class Document(NamedTuple):
     page: str
     title: str
     menu: str = ""
-    """Its label in the menu, "" if it is not in the menu."""
+    """The label in the menu, "" if the document is not in the menu."""
     footer: str = ""
-    """Its label at the foot of every page, "" if it is not there."""
+    """The label at the foot of every page, "" if the document is not there."""
     searched: bool = True
-    """Whether it is in the search index; documents about the project's development are not."""
+    """Whether the search index includes the document; documents about the project's development are left out."""
 
 
 DOCUMENTS = (

@@ -73,7 +73,7 @@ def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> Ex
     if question.options and not {question.answer, question.wrong} <= set(question.options):
         raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
     if question.answer == question.wrong:
-        raise ValueError(f"worksheet {number}: the wrong answer must not be the right one for {question.question!r}")
+        raise ValueError(f"worksheet {number}: right and wrong answer must differ for {question.question!r}")
     return question
 
 

@@ -31,7 +31,7 @@ class Replay:
     """A recording for the site: a script in its own file, and the data for the element that loads the script."""
 
     name: str
-    """The notebook's number with that of the lab or instrument, such as ``"03-1"``, or HOME; the stem of the file."""
+    """The numbers of the notebook and of the lab or instrument in it, such as ``"03-1"``, or HOME; the file's stem."""
     kind: str
     """``"replay"`` of a lab, or ``"instrument"``."""
     title: str
@@ -41,7 +41,7 @@ class Replay:
     png: bytes
     """The picture for the first page; b"" for other recordings, whose pictures are stored in their notebooks."""
     script: str
-    """The contents of its file."""
+    """The contents of the file."""
 
     @property
     def file(self) -> str:
@@ -72,8 +72,8 @@ def live_cells(notebook: Any) -> list[int]:
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
     """Run the cells that a notebook's labs and instruments need; return the recordings with their cell indices.
 
-    Raises a ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
-    working directory and PyTorch's global settings and random generator.
+    Raises a ValueError that names the notebook and the failing cell. Call this function in a separate process, because
+    it changes the working directory and PyTorch's global settings and random generator.
     """
     notebook = json.loads(path.read_text(encoding="utf-8"))  # importing nbformat takes as long as importing torch
     number = path.name.partition("_")[0]
@@ -145,7 +145,8 @@ def record_all(
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
     """Record all notebooks and, with ``home``, the first page, in ``workers`` processes; yield each result when ready.
 
-    A result is a notebook's path, None for the first page, and its recordings. Raises ValueError if a recording fails.
+    A result is a notebook's path, or None for the first page, with the recordings by cell index. Raises ValueError if a
+    recording fails.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
