@@ -16,18 +16,11 @@ from typing import Any
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FLOAT = sys.float_info.max
-SMALLEST_FLOAT = 5e-324
-"""The smallest float above 0."""
+SMALLEST_FLOAT = 5e-324  # the smallest float above 0
 
 
 def whole_number(
-    name: str,
-    value: object,
-    low: int,
-    high: int | None = None,
-    *,
-    allowed: str = "",
-    kind: type[Exception] = TypeError,
+    name: str, value: object, low: int, high: int | None = None, *, allowed: str = "", kind: type[Exception] = TypeError
 ) -> int:
     """Check that ``value`` is a whole number from ``low`` to ``high`` (None for no limit), and return it as an int."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
@@ -57,10 +50,9 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:
     """Check that ``value`` is a pair of numbers from ``low`` to ``high``, and return them as floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
-    if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name} must be {allowed}, got {_few_values(value)}")
-    if len(value) != 2:
-        raise ValueError(f"{name} must be {allowed}, got {_few_values(value)}")
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        kind = ValueError if isinstance(value, (tuple, list)) else TypeError
+        raise kind(f"{name} must be {allowed}, got {_few_values(value)}")
     return number(f"{name}[0]", value[0], low, high), number(f"{name}[1]", value[1], low, high)
 
 
@@ -76,10 +68,8 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
     options = tuple(options)
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
-        raise error(
-            f"{name} must be one of {', '.join(map(repr, options))}, got {_few_values(value)}"
-            f"{did_you_mean(value, options)}"
-        )
+        got = f"{_few_values(value)}{did_you_mean(value, options)}"
+        raise error(f"{name} must be one of {', '.join(map(repr, options))}, got {got}")
     return value
 
 

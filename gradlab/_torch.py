@@ -18,8 +18,7 @@ from importlib import import_module, util
 from types import FunctionType
 from typing import Any
 
-FLOOR = (2, 11)
-"""The oldest supported version of PyTorch, as (major, minor); pyproject.toml must require the same version."""
+FLOOR = (2, 11)  # the oldest supported version of PyTorch, as (major, minor); pyproject.toml must require it, too
 
 
 class UnsupportedTorchError(ImportError):
@@ -44,8 +43,7 @@ def complaint() -> str | None:
 
 def require_torch() -> None:
     """Raise UnsupportedTorchError, an ImportError, if PyTorch is missing or too old."""
-    wrong = complaint()
-    if wrong is not None:
+    if wrong := complaint():
         raise UnsupportedTorchError(wrong)
 
 
@@ -62,8 +60,7 @@ def _installed() -> str | None:
         return "unknown" if util.find_spec("torch") is not None else None
 
 
-ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
-"""The ``name()`` of the autograd node that accumulates a leaf's gradient."""
+ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"  # ``name()`` of the node that accumulates a leaf's gradient
 
 
 @dataclass(frozen=True)
@@ -71,12 +68,9 @@ class Name:
     """A private name of PyTorch, and the consequence if the installed version does not have it."""
 
     path: str
-    used_by: str
-    """The folders of gradlab whose features need the name, separated by spaces."""
-    lost_feature: str = ""
-    """The consequence of a missing name, for the user; "" if there is none."""
-    fallback: Callable[[], Any] | None = None
-    """A function that returns a substitute; without a fallback, using a missing name raises AttributeError."""
+    used_by: str  # the folders of gradlab whose features need the name, separated by spaces
+    lost_feature: str = ""  # the consequence of a missing name, for the user; "" if there is none
+    fallback: Callable[[], Any] | None = None  # returns a substitute; without one, a missing name raises AttributeError
 
 
 def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
@@ -111,6 +105,8 @@ _NESTED = "the bytes of torch.nested tensors are not counted"
 _KEPT = "the tensors that checkpointing keeps are counted as other"
 _FOUND = "the tensors that a graph saved before a Ledger began are counted as batches"
 _SLOW = "inspecting a gradient always takes longer"
+_COMPILED = "a Ledger does not refuse a model compiled with model.compile(), and counts only part of its memory"
+_PASSED = "while your own threads run, operations that are passed torch.default_generator draw from it, even in a run"
 
 PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name("torch.autograd._engine_run_backward", "doctor", _UNSEEN),
@@ -154,17 +150,8 @@ PRIVATE_NAMES: dict[str, Name] = {
     "module_registration_hooks": Name(f"{_MODULES}module_registration_hooks", "doctor", _NEW),
     "optimizer_pre_hooks": Name(f"{_OPTIMIZERS}pre_hooks", "memory doctor", _STEPS),
     "optimizer_post_hooks": Name(f"{_OPTIMIZERS}post_hooks", "memory doctor", _STEPS),
-    "compiled_call_impl": Name(
-        "torch.nn.Module._compiled_call_impl",
-        "memory",
-        "a Ledger does not refuse a model compiled with model.compile(), and counts only part of its memory",
-    ),
-    "generator_address": Name(
-        "torch.Generator._cdata",
-        "loop",
-        "while your own threads run, operations that are passed torch.default_generator draw from it, even in a run",
-        lambda: property(id),
-    ),
+    "compiled_call_impl": Name("torch.nn.Module._compiled_call_impl", "memory", _COMPILED),
+    "generator_address": Name("torch.Generator._cdata", "loop", _PASSED, lambda: property(id)),
     "FakeTensor": Name(f"{_FAKES}FakeTensor", "memory forecasting", _FAKE),
     "FakeTensorMode": Name(f"{_FAKES}FakeTensorMode", "memory forecasting", _FAKE),
     "DataDependentOutputException": Name(f"{_FAKES}DataDependentOutputException", "forecasting", _WORDS, lambda: ()),
@@ -258,12 +245,8 @@ def _scaler() -> Any:
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
     """Return a context in which no dispatch mode, such as that of a Ledger, sees the operations."""
-    names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
-    within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
-    return within
-
-
-_NOTHING = nullcontext()
+    this: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
+    return this.disable_current_modes() if this.dispatch_stack_size() else nullcontext()
 
 
 def is_compiled(module: Any) -> bool:
@@ -272,8 +255,7 @@ def is_compiled(module: Any) -> bool:
 
 
 _DYNAMO = "torch._dynamo"
-_DISABLED = "__dynamo_disable"
-"""The attribute in which ``torch._disable_dynamo`` stores a function's replacement."""
+_DISABLED = "__dynamo_disable"  # the attribute in which ``torch._disable_dynamo`` stores a function's replacement
 _STEP_NAMES = {
     _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
 }  # fmt: skip

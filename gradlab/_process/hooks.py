@@ -158,7 +158,6 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return (*self.data.items(), *self._added())
 
     def values(self) -> Any:
-        """Return the same hooks as ``items()``, without their keys."""
         return (*self.data.values(), *(hook for _, hook in self._added()))
 
 

@@ -117,8 +117,7 @@ def preserving_rng() -> Iterator[None]:
             np.random.set_state(of_numpy)
 
 
-_HANDED_OUT: dict[int, Generator] = {}
-"""The generator that the operations of a thread use, by thread id."""
+_HANDED_OUT: dict[int, Generator] = {}  # thread id -> the generator that the operations of the thread use
 
 
 def _generators(*, cuda: bool) -> list[Generator]:

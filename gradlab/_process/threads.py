@@ -18,9 +18,7 @@ from typing import Any
 
 from .._frames import Owner, code_owner, frames
 
-lock = threading.RLock()
-"""A reentrant lock, which a thread holds while it changes or shows a widget."""
-
+lock = threading.RLock()  # reentrant; a thread holds it while it changes or shows a widget
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
 
@@ -91,11 +89,9 @@ class MainThread:
     """
 
     def __init__(self) -> None:
-        self.interrupted = False
-        """Whether work done by ``serve`` was interrupted; if so, the calling cell must also end."""
+        self.interrupted = False  # whether work done by ``serve`` was interrupted; if so, the calling cell must end
         self._waiting: deque[Callable[[], object]] = deque()
-        self.is_working = False
-        """Whether the main thread is doing handed-over work, which an interrupt ends."""
+        self.is_working = False  # whether the main thread is doing handed-over work, which an interrupt ends
         self._cell_runs = False
         self._holds = 0
         self._served = 0.0
@@ -160,8 +156,7 @@ class MainThread:
             self._holds -= here
 
     def _may_serve(self) -> bool:
-        here = threading.current_thread() is threading.main_thread()
-        return here and not (self._holds or self.is_working)
+        return threading.current_thread() is threading.main_thread() and not (self._holds or self.is_working)
 
     def _work(self) -> None:
         if self.is_working or not self._waiting:
@@ -177,9 +172,6 @@ class MainThread:
 
 
 main_thread = MainThread()
-"""The work for the main thread of this process."""
-
-
 _parser_lock = threading.Lock()
 
 

@@ -65,8 +65,7 @@ class Choice(Switch):
 
     kind = "choice"
     options: tuple[Any, ...]
-    labels: tuple[str, ...] = ()
-    """Labels of ``options``, in the same order; () if the options are their own labels."""
+    labels: tuple[str, ...] = ()  # labels of ``options``, in the same order; () if the options are their own labels
 
     def check(self, name: str, value: object) -> Any:
         """Return the option equal to ``value``, or raise ValueError; 1 equals 1.0, as in JSON, but not True."""
@@ -178,8 +177,7 @@ class Recipe:
     )
     divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
     amp: str = declare(
-        "off",
-        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this dtype"),
+        "off", Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this dtype")
     )
     clip: float | None = declare(
         None,
@@ -198,7 +196,6 @@ class Recipe:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check every field; store integer ``clip`` and ``lr`` as floats, so that equal recipes have the same text."""
         for name, switch in SWITCHES.items():
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
@@ -264,7 +261,6 @@ def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update per window; ``divide_loss`` divides by each window's actual size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]
@@ -274,7 +270,6 @@ def _window(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _clear(recipe: Recipe) -> str:
-    """Return the line that clears ``.grad``, commented out if ``zero_grad`` is off."""
     line = f"optimizer.zero_grad({'' if recipe.set_to_none else 'set_to_none=False'})"
     return line if recipe.zero_grad else f"# {line}"
 

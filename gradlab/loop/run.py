@@ -28,6 +28,7 @@ _SEEDS = "a whole number, 0 to 2**32 - 1"
 _SECONDS = "a finite number from 0"
 _UPDATES_KEPT = 3  # number of the newest updates whose memory timelines are kept
 _SLICE_S = 0.05  # seconds between two checks for work that waits for the main thread
+_BURST_BUDGET_MS = 500.0  # maximum processor time that a Counterfactual may save up to catch up after a pause
 _PATIENCE_S = 1.0  # seconds that an edited loop has to complete its update before another loop replaces it
 
 
@@ -222,8 +223,7 @@ class Run:
         provenance = Provenance(model.named_parameters())
         provenance.keeps_contributions = self._watch_gradients
         provenance.on_step = recorder.before_step
-        cuda = self.task.device.startswith("cuda")
-        rng = RandomStream(self.seed, cuda=cuda, compiled=_torch.is_compiled(model))
+        rng = RandomStream(self.seed, cuda=self.task.device.startswith("cuda"), compiled=_torch.is_compiled(model))
         try:
             engine = Engine(program, self.task, model, provenance, rng, is_edited=isinstance(loop, str))
         except (Exception, SystemExit) as error:
@@ -234,18 +234,14 @@ class Run:
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
-        self.record: History = recorder.record
-        """The history since the last reset."""
-        self.engine = engine
-        """The engine of the loop: ``at_boundary`` is True between two updates, and ``done`` at the end of the loop."""
+        self.record: History = recorder.record  # the history since the last reset
+        self.engine = engine  # ``at_boundary`` is True between two updates, and ``done`` at the end of the loop
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The newest updates whose bytes a Ledger counted, oldest first, as (number of the update, its timeline)."""
-        self.ledger: Ledger | None = None
-        """The Ledger of the newest update in ``watched``, or None."""
+        self.ledger: Ledger | None = None  # the Ledger of the newest update in ``watched``, or None
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
         """The loops since the last reset, as (number of updates before the loop, its Recipe or edited text)."""
-        self.restarted_optimizers: list[str] = []
-        """Names of the optimizers that started without state at the newest switch."""
+        self.restarted_optimizers: list[str] = []  # names of those that started without state at the newest switch
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -261,7 +257,6 @@ class Run:
         return tuple(float(w) for w in values)
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Complete the current update, and switch to a recipe's loop or to an edited text."""
         program = self._program(loop)
         self.complete_update()
         edited = self.loop.is_edited
@@ -311,9 +306,6 @@ def _checked(recipe: object) -> Recipe:
     return recipe
 
 
-_BURST_BUDGET_MS = 500.0  # maximum processor time that a copy may save up to catch up after a pause
-
-
 class Counterfactual:
     """A copy of a run that continues with the loop from before a switch, while the run continues with the new loop.
 
@@ -341,8 +333,7 @@ class Counterfactual:
         for name, ours in copies.items():
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
         self._writer = HistoryWriter(updates=updates)
-        self.record = self._writer.record
-        """The history of the copy, with the losses since it was made."""
+        self.record = self._writer.record  # the history of the copy, with the losses since it was made
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:

@@ -24,11 +24,9 @@ class Camera:
     """
 
     def __init__(self, *, flat: bool) -> None:
-        """Begin without a reach; ``flat`` means that the arrows are laid flat (``lay_flat``)."""
-        self._flat = flat
+        self._flat = flat  # whether the arrows are laid flat (``lay_flat``)
         self.reach = 0.0  # reach of the picture in units of the gradient
-        self.one_batch = 0.0
-        """The usual length of one batch: the median of the newest lengths measured while no batch was reused."""
+        self.one_batch = 0.0  # the usual length of one batch: the median of the newest lengths without reused batches
         self._newest, self._left_at, self._min_growth = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}

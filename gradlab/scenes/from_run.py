@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -45,10 +45,8 @@ class RunScenes:
     """The scenes of one run, with a cache for the contours, which are costly and rarely change."""
 
     def __init__(self, run: Run) -> None:
-        """Read scenes from ``run``, which may be reset later."""
         self.run = run
-        self.unswitched: Counterfactual | None = None
-        """A copy of the run without its newest switch, whose losses are also drawn; None if there is no copy."""
+        self.unswitched: Counterfactual | None = None  # a copy without the newest switch, whose losses are also drawn
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
@@ -71,8 +69,7 @@ class RunScenes:
 
     def scene(self, name: PanelName) -> Scene:
         """Return the scene of a panel from the method with the panel's name."""
-        method: Callable[[], Scene] = getattr(self, name.name.lower())
-        return method()
+        return getattr(self, name.name.lower())()
 
     def loss(self) -> Curve:
         """Return the loss over updates, together with the loss of ``unswitched`` if there is such a copy."""
@@ -87,8 +84,7 @@ class RunScenes:
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Record from now on the contributions to ``.grad`` and the held-out loss, as far as these panels show them."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
-        # Draw the arrows in one panel only: the gradient panel, if it is shown.
-        self._path_has_arrows = alone and self.run.record.is_two_weights
+        self._path_has_arrows = alone and self.run.record.is_two_weights  # draw the arrows in one panel only
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
@@ -254,9 +250,6 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
     return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
 
 
-# Evaluation of a model during its training, without side effects ----------------------------------------------------
-
-
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients and with random numbers from seed 0; restore all afterwards."""
@@ -314,14 +307,12 @@ def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contour
     model, task = run.model, run.task
     x, y = (torch.linspace(c - half, c + half, _SURFACE_POINTS) for c in centre)
     weights = torch.stack([x.repeat(_SURFACE_POINTS), y.repeat_interleave(_SURFACE_POINTS)], 1).to(task.device)
-    names = [(name, p.shape, p.numel()) for name, p in model.named_parameters()]
+    params = dict(model.named_parameters())
     batches = list({id(batch): batch for batch in task.batches}.values())
 
     def loss(two: Tensor) -> Tensor:
-        parts, start = {}, 0
-        for name, shape, size in names:
-            parts[name] = two[start : start + size].reshape(shape)
-            start += size
+        values = two.split([param.numel() for param in params.values()])
+        parts = {name: each.reshape(param.shape) for (name, param), each in zip(params.items(), values, strict=True)}
         call = lambda *args, **named: functional_call(model, parts, args, named)  # noqa: E731 - called like a model
         return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
 

@@ -155,8 +155,7 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value
         return Control.choice(name, switch.label, start, [("off", "off"), *((switch.text(n), n) for n in offered)])
-    typed = isinstance(switch, (Positive, Whole))
-    return Control(name, switch, switch.text(value) if typed else value)
+    return Control(name, switch, switch.text(value) if isinstance(switch, (Positive, Whole)) else value)
 
 
 def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:

@@ -99,7 +99,6 @@ class ForecastLab(Instrument):
     ) -> None:
         values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
-        """The chosen settings."""
         self.result: Any = None  # the newest Forecast, None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result

@@ -102,9 +102,6 @@ def shorten_message(text: str) -> str:
     return plain if len(plain) <= _MAX_MESSAGE_LENGTH else f"{plain[: _MAX_MESSAGE_LENGTH - 60]} ..."
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Pace:
     """Minimum pauses between two drawings of a panel in playback, in ms; the first panel is drawn in every frame."""

@@ -63,7 +63,6 @@ class Lab(Live):
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)
-        """The LabModel: the run with its panels, messages and actions."""
         self.model.plays_first = on_off("Lab: play", play)
         self._writer = self.model.writer
 
@@ -165,8 +164,6 @@ class Lab(Live):
         with lock:
             return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
-    # Views -----------------------------------------------------------------------------------------------------------
-
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Return the reply to a message from the browser; an interrupt of the kernel ends training and playback."""
         on_interrupt(self._interrupt, enabled=True)
@@ -219,9 +216,6 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     if field == "panels" and not names:
         raise ValueError(f"Lab: panels must be one or more of {', '.join(allowed)}, got {names!r}")
     return tuple(dict.fromkeys(names))
-
-
-# Requests of a browser ------------------------------------------------------------------------------------------------
 
 
 def _hello(model: LabModel, request: Request) -> list[Frame]:
@@ -277,7 +271,6 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 
 
 def _turn(model: LabModel, request: Request) -> None:
-    """Set a switch to the value that was chosen or typed in its control, or choose another task."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
     model.writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
     if name == "task":

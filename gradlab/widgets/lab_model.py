@@ -70,8 +70,6 @@ class LabModel:
         self._forget_unswitched()
         self.note = note
 
-    # Views ------------------------------------------------------------------------------------------------------------
-
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show; the task's usual panel replaces a chosen one that the task lacks."""
         names, scaler = self.screen.scenes.names(), PanelName.SCALER
@@ -130,8 +128,6 @@ class LabModel:
             **lab_settings(self.runner, self.controls, self.speed),
         )
         return {**frame, "stop": True} if self.stopped else frame
-
-    # Training ---------------------------------------------------------------------------------------------------------
 
     def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
         """Run this number of statements; each is shown for ``every`` ms."""
@@ -237,8 +233,6 @@ class LabModel:
         is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and is_due
 
-    # Beginning again --------------------------------------------------------------------------------------------------
-
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
         """Begin again from ``weights``, None for the previous start. Raises ValueError if their number is wrong."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
@@ -283,8 +277,6 @@ class LabModel:
         self.runner.close()
         self._reset_point = None
         self.show(runner, f"A new run, with lr {task.lr:g} for this task.")
-
-    # Another loop -----------------------------------------------------------------------------------------------------
 
     def switch(self, recipe: Recipe) -> None:
         """Switch to another recipe after the current update. Raises LoopError if that update cannot be completed."""
@@ -332,8 +324,6 @@ class LabModel:
             if PanelName.HELD_OUT in self.panels():
                 self.screen.scenes.watch_unswitched(copy)
 
-    # Without the newest switch ----------------------------------------------------------------------------------------
-
     def _shows_unswitched(self) -> bool:
         """Return whether a loss and a switch are shown, but not a GPU's memory, which would include the copy's."""
         panels = self.panels()
@@ -348,8 +338,6 @@ class LabModel:
     def _forget_unswitched(self) -> None:
         self._end_unswitched("no longer shown")
         self.unswitched = self.screen.scenes.unswitched = None
-
-    # Errors -----------------------------------------------------------------------------------------------------------
 
     def stop(self, note: str) -> None:
         """End playback, and show the reason as a note."""

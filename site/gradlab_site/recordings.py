@@ -22,8 +22,7 @@ from typing import Any
 from .slices import needed_cells
 
 _LAST_VALUE = "_value_of_the_last_line"
-HOME = "home"
-"""The name of the first page's recording, which does not belong to a notebook."""
+HOME = "home"  # the name of the first page's recording, which does not belong to a notebook
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,13 @@ class Replay:
 
     name: str
     """The numbers of the notebook and of the lab or instrument in it, such as ``"03-1"``, or HOME; the file's stem."""
-    kind: str
-    """``"replay"`` of a lab, or ``"instrument"``."""
+    kind: str  # "replay" for a lab, or "instrument"
     title: str
     caption: str
-    description: str
-    """Text alternative of the first picture."""
+    description: str  # text alternative of the first picture
     png: bytes
     """The picture for the first page; b"" for other recordings, whose pictures are stored in their notebooks."""
-    script: str
-    """The contents of the file."""
+    script: str  # the contents of the file
 
     @property
     def file(self) -> str:
@@ -51,8 +47,7 @@ class Replay:
     @property
     def attributes(self) -> dict[str, str]:
         """The values that the template ``cells.html.j2`` writes into the recording's element."""
-        texts = {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption}
-        return {**texts, "src": self.file}
+        return {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption, "src": self.file}
 
 
 def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
