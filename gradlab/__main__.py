@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (ValueError, TypeError, UnsupportedTorchError) as error:
-        print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
+        problem = " ".join(str(error).split()).removeprefix("forecast: ")
+        print(f"{parser.prog} {options.command}: {problem}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         return 130  # the exit code that shells give an interrupted program
@@ -56,10 +57,6 @@ def _versions() -> str:
     except PackageNotFoundError:
         torch = "not installed"
     return f"gradlab {__version__} (torch {torch}, Python {platform.python_version()})"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).removeprefix("forecast: ")
 
 
 if __name__ == "__main__":

@@ -16,20 +16,13 @@ from typing import Any
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FLOAT = sys.float_info.max
-SMALLEST_FLOAT = 5e-324
-"""The smallest float above 0."""
+SMALLEST_FLOAT = 5e-324  # the smallest float above 0
 
 
 def whole_number(
-    name: str,
-    value: object,
-    low: int,
-    high: int | None = None,
-    *,
-    allowed: str = "",
-    kind: type[Exception] = TypeError,
+    name: str, value: object, low: int, high: int | None = None, *, allowed: str = "", kind: type[Exception] = TypeError
 ) -> int:
-    """Check that ``value`` is a whole number from ``low`` to ``high`` (None: no limit), and return it as an int."""
+    """Check that ``value`` is a whole number from ``low`` to ``high`` (None for no limit), and return it as an int."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
     return int(_in_range(name, value, Integral, low, math.inf if high is None else high, allowed, kind))
 
@@ -57,10 +50,9 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:
     """Check that ``value`` is a pair of numbers from ``low`` to ``high``, and return them as floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
-    if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name} must be {allowed}, got {_few_values(value)}")
-    if len(value) != 2:
-        raise ValueError(f"{name} must be {allowed}, got {_few_values(value)}")
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        kind = ValueError if isinstance(value, (tuple, list)) else TypeError
+        raise kind(f"{name} must be {allowed}, got {_few_values(value)}")
     return number(f"{name}[0]", value[0], low, high), number(f"{name}[1]", value[1], low, high)
 
 
@@ -72,14 +64,12 @@ def on_off(name: str, value: object, *, kind: type[Exception] = TypeError) -> bo
 
 
 def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Exception] = TypeError) -> str:
-    """Check that ``value`` is one of the strings ``options``, and return it; the error suggests a similar option."""
+    """Check that ``value`` is one of the strings ``options``, and return it. The error suggests a similar option."""
     options = tuple(options)
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
-        raise error(
-            f"{name} must be one of {', '.join(map(repr, options))}, got {_few_values(value)}"
-            f"{did_you_mean(value, options)}"
-        )
+        got = f"{_few_values(value)}{did_you_mean(value, options)}"
+        raise error(f"{name} must be one of {', '.join(map(repr, options))}, got {got}")
     return value
 
 
@@ -103,7 +93,7 @@ def brief(value: Any) -> str:
 
 
 def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
-    """Return a description of ``value`` with only the shape and dtype of its tensors; ``write`` formats the rest."""
+    """Describe ``value`` with only shape and dtype for tensors that have dimensions; ``write`` formats the rest."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
     parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
@@ -119,7 +109,7 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
 
 
 def _few_values(value: Any) -> str:
-    """Return the repr of ``value``, but only the shape and dtype of a tensor in a list or with over 6 elements."""
+    """Return the repr of ``value``, with only shape and dtype for a tensor in a list or with more than 6 elements."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 
@@ -145,11 +135,12 @@ def _written(value: Any) -> str:
 
 
 def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
-    """Raise ValueError if a parameter of ``models`` is lazy (``advice`` ends that error) or if none requires grad."""
+    """Raise ValueError if a parameter is lazy, with ``advice`` at the end of the message, or if none requires grad."""
     from torch.nn.parameter import is_lazy
 
     params = [each for model in models for each in model.named_parameters()]
     if lazy := next((key for key, param in params if is_lazy(param)), None):
-        raise ValueError(f"{owner}: {lazy} of {name} has no shape before the first batch: {advice}")
+        problem = "is a lazy parameter, which has no shape before the first forward pass"
+        raise ValueError(f"{owner}: {lazy} of {name} {problem}: {advice}")
     if not any(param.requires_grad for _, param in params):
         raise ValueError(f"{owner}: {name} has no parameter that requires grad, so there is nothing to train")

@@ -1,8 +1,8 @@
 """The owner of each file's code, and the frame or line of the user's code that led to a call.
 
-Messages use these owners to find the line that they name. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY
-is other installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and
-source without a file, such as a loop in a Lab.
+The owner decides which line a message names. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY is other
+installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and source
+without a file, such as a loop in a Lab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # not the user's: from the frame, the variable ``live``, and the argument of getrefcount
+_OWN_REFERENCES = 3  # references to ``f_locals`` that are not the user's: of the frame, ``live`` and getrefcount
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
@@ -61,7 +61,7 @@ def frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the user's code, else of a library, else None, among ``frame`` and 79 callers."""
+    """Return the user's innermost frame among ``frame`` and 79 callers, or a library's, or None if all are ours."""
     library = None
     for caller in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(caller.f_code.co_filename)
@@ -77,11 +77,12 @@ def calling_and_innermost_frame(
 ) -> tuple[FrameType | None, FrameType | None]:
     """Return the user's frame that made the outermost call into PyTorch, and the user's innermost frame.
 
-    The two differ if PyTorch has called the user's code, such as a forward or a hook. Only frames from ``frame`` out to
-    ``last`` count. A library's frame replaces a missing user's frame; (None, None) if ``last`` is not reached.
+    The two differ if PyTorch has called the user's code, such as a forward method or a hook. Only frames from ``frame``
+    out to ``last`` count. If none of them is the user's, return a library's frames. Return (None, None) if ``last`` is
+    not among the callers.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
-    while frame is not None:  # faster than ``frames``: this runs at every operation under a Ledger
+    while frame is not None:  # faster than ``frames``, since this loop runs at every operation under a Ledger
         owner = code_owner(frame.f_code.co_filename)
         if owner is _OURS:
             calling, calling_owner = None, _OURS

@@ -25,7 +25,7 @@ class LazyPackage(ModuleType):
         if name not in self._homes:
             raise AttributeError(f"{self.__name__} has no attribute {name!r}; it has {', '.join(sorted(self._homes))}")
         if self._needs_torch:
-            from ._torch import require_torch  # only here, to keep ``import gradlab`` fast
+            from ._torch import require_torch  # imported here to keep ``import gradlab`` fast
 
             require_torch()
         home = self._homes[name]

@@ -1,8 +1,9 @@
 """Requirements on PyTorch: the oldest supported version, and the private names that gradlab relies on.
 
 Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
-of that entry. Paths are resolved at first use, so importing this module does not import torch. The path ``Node.x`` is
-an attribute of an autograd node, and ``GradScaler.x`` of a scaler object. ``delay_dynamo()`` relies on further names.
+of that entry. Paths are resolved at first use, so importing this module does not import torch. A path that begins with
+``Node`` leads to an attribute of an autograd node, and one that begins with ``GradScaler`` to an attribute of a scaler.
+``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from importlib import import_module, util
 from types import FunctionType
 from typing import Any
 
-FLOOR = (2, 11)
-"""The oldest supported version of PyTorch, as (major, minor); pyproject.toml must require the same version."""
+FLOOR = (2, 11)  # the oldest supported version of PyTorch, as (major, minor); pyproject.toml must require it, too
 
 
 class UnsupportedTorchError(ImportError):
@@ -43,13 +43,12 @@ def complaint() -> str | None:
 
 def require_torch() -> None:
     """Raise UnsupportedTorchError, an ImportError, if PyTorch is missing or too old."""
-    wrong = complaint()
-    if wrong is not None:
+    if wrong := complaint():
         raise UnsupportedTorchError(wrong)
 
 
 def _installed() -> str | None:
-    """Return the version of the imported or installed PyTorch, "unknown" without metadata, None without PyTorch."""
+    """Return PyTorch's version: "unknown" if it is installed without metadata, None if it is not installed."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
@@ -61,21 +60,17 @@ def _installed() -> str | None:
         return "unknown" if util.find_spec("torch") is not None else None
 
 
-ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
-"""The ``name()`` of the autograd node that accumulates a leaf's gradient."""
+ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"  # ``name()`` of the node that accumulates a leaf's gradient
 
 
 @dataclass(frozen=True)
 class Name:
-    """A private name of PyTorch, and the consequence if this PyTorch does not have it."""
+    """A private name of PyTorch, and the consequence if the installed version does not have it."""
 
     path: str
-    used_by: str
-    """The folders of gradlab whose features need the name, separated by spaces."""
-    lost_feature: str = ""
-    """The consequence of a missing name, for the user; "" if there is none."""
-    fallback: Callable[[], Any] | None = None
-    """A function that returns a substitute; without a fallback, using a missing name raises AttributeError."""
+    used_by: str  # the folders of gradlab whose features need the name, separated by spaces
+    lost_feature: str = ""  # the consequence of a missing name, for the user; "" if there is none
+    fallback: Callable[[], Any] | None = None  # returns a substitute; without one, a missing name raises AttributeError
 
 
 def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
@@ -110,6 +105,8 @@ _NESTED = "the bytes of torch.nested tensors are not counted"
 _KEPT = "the tensors that checkpointing keeps are counted as other"
 _FOUND = "the tensors that a graph saved before a Ledger began are counted as batches"
 _SLOW = "inspecting a gradient always takes longer"
+_COMPILED = "a Ledger does not refuse a model compiled with model.compile(), and counts only part of its memory"
+_PASSED = "while your own threads run, operations that are passed torch.default_generator draw from it, even in a run"
 
 PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name("torch.autograd._engine_run_backward", "doctor", _UNSEEN),
@@ -153,17 +150,8 @@ PRIVATE_NAMES: dict[str, Name] = {
     "module_registration_hooks": Name(f"{_MODULES}module_registration_hooks", "doctor", _NEW),
     "optimizer_pre_hooks": Name(f"{_OPTIMIZERS}pre_hooks", "memory doctor", _STEPS),
     "optimizer_post_hooks": Name(f"{_OPTIMIZERS}post_hooks", "memory doctor", _STEPS),
-    "compiled_call_impl": Name(
-        "torch.nn.Module._compiled_call_impl",
-        "memory",
-        "a Ledger does not refuse a model compiled with model.compile(), and counts only part of its memory",
-    ),
-    "generator_address": Name(
-        "torch.Generator._cdata",
-        "loop",
-        "while your own threads run, operations that are passed torch.default_generator draw from it, even in a run",
-        lambda: property(id),
-    ),
+    "compiled_call_impl": Name("torch.nn.Module._compiled_call_impl", "memory", _COMPILED),
+    "generator_address": Name("torch.Generator._cdata", "loop", _PASSED, lambda: property(id)),
     "FakeTensor": Name(f"{_FAKES}FakeTensor", "memory forecasting", _FAKE),
     "FakeTensorMode": Name(f"{_FAKES}FakeTensorMode", "memory forecasting", _FAKE),
     "DataDependentOutputException": Name(f"{_FAKES}DataDependentOutputException", "forecasting", _WORDS, lambda: ()),
@@ -256,13 +244,9 @@ def _scaler() -> Any:
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Return a context that hides operations in it from dispatch modes, such as a Ledger that counts a loop's bytes."""
-    names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
-    within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
-    return within
-
-
-_NOTHING = nullcontext()
+    """Return a context in which no dispatch mode, such as that of a Ledger, sees the operations."""
+    this: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
+    return this.disable_current_modes() if this.dispatch_stack_size() else nullcontext()
 
 
 def is_compiled(module: Any) -> bool:
@@ -271,8 +255,7 @@ def is_compiled(module: Any) -> bool:
 
 
 _DYNAMO = "torch._dynamo"
-_DISABLED = "__dynamo_disable"
-"""The attribute in which ``torch._disable_dynamo`` stores a function's replacement."""
+_DISABLED = "__dynamo_disable"  # the attribute in which ``torch._disable_dynamo`` stores a function's replacement
 _STEP_NAMES = {
     _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
 }  # fmt: skip
@@ -335,7 +318,7 @@ class _BeforeDynamo:
         self.undo: list[Callable[[], Any]] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return None, except for ``torch._dynamo``: undo the patches and return the other finders' spec."""
+        """Return None, but for ``torch._dynamo`` undo the patches and return the spec that the other finders give."""
         if name != _DYNAMO or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-REPOSITORY = ""
-"""The address of this copy's repository, https://github.com/OWNER/NAME; "" if it has none."""
-
-EN_DASH = "\u2013"
-"""The separator in a range of numbers where space is short: ``38\u201341``."""
+REPOSITORY = ""  # the address of this copy's repository, https://github.com/OWNER/NAME; "" if it has none
+EN_DASH = "\u2013"  # the separator in a range of numbers where space is short
+_COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
+_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
@@ -96,9 +95,6 @@ def bytes_text(count: float) -> str:
     return ("\u2212" if count < 0 else "") + f"{text} {unit}"
 
 
-_COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
-
-
 def column_unit(largest: float) -> str:
     """Return the unit, from B to GiB, for a column of byte counts whose maximum is ``largest``."""
     return next((unit for unit, size in _COLUMN_UNITS.items() if largest >= size), "B")
@@ -134,7 +130,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; both styles are inline CSS."""
+    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; ``style`` and ``cell_style`` are CSS."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
@@ -155,7 +151,7 @@ def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
 
 
 def html_box(content: str, colour: str) -> str:
-    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left, without the need for a style sheet."""
+    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left; the styles are inline."""
     style = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
     return f'<div role="status" style="{style}">{content}</div>'
 
@@ -163,9 +159,6 @@ def html_box(content: str, colour: str) -> str:
 def png_img(png: bytes, alt: str, width: int) -> str:
     """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide; screen readers read ``alt``."""
     return _img(png, "png", alt, f'style="max-width:100%;width:{width}px"')
-
-
-_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
 
 
 def svg_img(svg: str, alt: str, width: int) -> str:

@@ -19,7 +19,7 @@ class DispatchMode(_torch.TorchDispatchMode):
         """Remove this mode from the stack, even if it is not the innermost mode; the modes inside it stay active."""
         kind, stack = _torch.TorchDispatchMode, _torch.dispatch_mode_stack()
         within = stack[stack.index(self) + 1 :] if self in stack else []
-        for inner in reversed(within):  # with PyTorch's methods, since a subclass may do more in its own
+        for inner in reversed(within):  # with PyTorch's methods, since a subclass's own methods may do more
             kind.__exit__(inner, None, None, None)
         super().__exit__(*error)
         for inner in within:

@@ -55,7 +55,7 @@ class Patches:
                 self.undo()
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
-        """Replace ``owner.name`` with ``make(original)`` until ``undo``; do nothing if ``owner`` does not define it."""
+        """Replace ``owner.name`` with ``make(original)`` until ``undo``; do nothing if there is no such attribute."""
         with _lock:
             value = vars(owner).get(name) if owner is not None else None
             if value is None:
@@ -123,7 +123,7 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         super().__init__()
         self.owner, attribute = _torch.locate(name)
         self._in_place = Patches((self.owner, attribute, self._replace_table))
-        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # hooks by thread id; None: for all threads
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # thread id, None for all threads -> hooks
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
         """Apply ``change`` to the hooks of ``thread``; PyTorch's dictionary is replaced while any thread has hooks."""
@@ -158,7 +158,6 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return (*self.data.items(), *self._added())
 
     def values(self) -> Any:
-        """Return the same hooks as ``items()``, without their keys."""
         return (*self.data.values(), *(hook for _, hook in self._added()))
 
 

@@ -72,7 +72,7 @@ class RandomStream:
 
     @contextmanager
     def _kept_apart(self) -> Iterator[None]:
-        if self._cuda or self._compiled:  # such operations are not passed a generator
+        if self._cuda or self._compiled:  # GPU operations and compiled code cannot be passed a generator
             if threads := learner_threads():
                 what, instead = ("A GPU", "use device 'cpu'") if self._cuda else ("Compiled code", "do not compile")
                 raise RuntimeError(
@@ -117,8 +117,7 @@ def preserving_rng() -> Iterator[None]:
             np.random.set_state(of_numpy)
 
 
-_HANDED_OUT: dict[int, Generator] = {}
-"""The generator that the operations of a thread use, by thread id."""
+_HANDED_OUT: dict[int, Generator] = {}  # thread id -> the generator that the operations of the thread use
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
@@ -201,7 +200,10 @@ class _GeneratorMode(DispatchMode):
 
 @cache
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
-    """Return (overload with a ``generator``, its index); (None, 0) if no overload has it; None if nothing is drawn."""
+    """Return an overload of ``func`` with the argument ``generator``, and the index of this argument.
+
+    Return (None, 0) if ``func`` draws but has no such overload, and None if it draws nothing.
+    """
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]
         if "generator" in names and _arguments(operation) == _arguments(func):

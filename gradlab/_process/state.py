@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor, nn
 
 from .. import _torch
 from .._frames import Owner, code_owner
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
@@ -22,9 +21,6 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
 
     A model's state includes its submodules, ``.grad``, ``requires_grad`` and ``training``. The function may be reused.
     """
-    import torch
-    from torch import Tensor, nn
-
     unique = {id(thing): thing for thing in things}.values()
     modules = [part for thing in unique if isinstance(thing, nn.Module) for part in thing.modules()]
     owned: list[tuple[nn.Module, bool, list[dict[str, Any]]]] = [
@@ -61,11 +57,8 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
     return restore
 
 
-def _copy_grad(grad: torch.Tensor | None) -> torch.Tensor | None:
+def _copy_grad(grad: Tensor | None) -> Tensor | None:
     return None if grad is None else grad.detach().clone()
-
-
-_DEVICES = ("cpu", "cuda")
 
 
 @contextmanager
@@ -74,8 +67,6 @@ def preserving_torch_state() -> Iterator[None]:
 
     The settings are grad and inference mode, autocast, default dtype and device, global hooks, and the recursion limit.
     """
-    import torch
-
     limit, cast, nesting = sys.getrecursionlimit(), _autocast(), _autocast_nesting()
     try:
         with KernelSettings(), torch.inference_mode(False):  # this also restores grad mode
@@ -97,7 +88,7 @@ def preserving_torch_state() -> Iterator[None]:
 class KernelSettings:
     """The global settings of a loop, which are in effect only in the ``with`` blocks of this object.
 
-    The settings are the default dtype and device, and hooks on all modules and optimizers.
+    The settings are the default dtype and device, and global module and optimizer hooks.
     """
 
     def __init__(self) -> None:
@@ -120,15 +111,11 @@ class KernelSettings:
 
 def _defaults() -> list[Any]:
     """Return the default dtype, the default device, and whether global backward hooks on modules are full hooks."""
-    import torch
-
     module, name = _torch.locate("is_full_backward_hook")
     return [torch.get_default_dtype(), torch.get_default_device(), getattr(module, name, None)]
 
 
 def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
-    import torch
-
     dtype, device, is_full_backward_hook = wanted
     if now[0] != dtype:
         torch.set_default_dtype(dtype)
@@ -140,14 +127,14 @@ def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
 
 @cache
 def _global_hooks() -> list[dict[int, Any]]:
-    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, keyed by hook id."""
+    """Return PyTorch's dictionaries of global module and optimizer hooks, each with hook ids as keys."""
     owners = [_torch.locate(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Remove hooks with ids outside ``before``, except gradlab's and PyTorch's; return them in one dict per table."""
+    """Remove the learner's global hooks whose ids are not in ``before``; return them, a dict for each of PyTorch's."""
     every = _global_hooks()
     new = {
         number
@@ -164,27 +151,18 @@ def _is_ours(hook: Any) -> bool:
 
 
 def _autocast() -> dict[str, tuple[bool, torch.dtype]]:
-    import torch
-
-    return {name: (torch.is_autocast_enabled(name), torch.get_autocast_dtype(name)) for name in _DEVICES}
+    return {name: (torch.is_autocast_enabled(name), torch.get_autocast_dtype(name)) for name in ("cpu", "cuda")}
 
 
 def _autocast_nesting() -> int:
     """Return the number of open autocast regions, which PyTorch reports only when a region is entered or exited."""
-    import torch
-
     torch.autocast_increment_nesting()
     return int(torch.autocast_decrement_nesting())
 
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on, inference mode and CPU autocast off, whatever a cell has set on this thread."""
-    import torch
-
-    with torch.inference_mode(mode=False):
-        if not torch.is_autocast_enabled("cpu"):
-            yield
-            return
-        with torch.autocast("cpu", enabled=False):
-            yield
+    """Run a block with grad mode on, and with inference mode and CPU autocast off, whatever a cell has set."""
+    is_autocast = torch.is_autocast_enabled("cpu")
+    with torch.inference_mode(mode=False), torch.autocast("cpu", enabled=False) if is_autocast else nullcontext():
+        yield

@@ -18,9 +18,7 @@ from typing import Any
 
 from .._frames import Owner, code_owner, frames
 
-lock = threading.RLock()
-"""A reentrant lock, which any thread holds while it drives or shows a widget."""
-
+lock = threading.RLock()  # reentrant; a thread holds it while it changes or shows a widget
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
 
@@ -79,35 +77,33 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-SERVED_LATELY = 0.5  # seconds: a long gradlab call reaches ``serve`` at least this often, unless an update takes longer
+SERVED_LATELY = 0.5  # seconds; a long gradlab call calls ``serve`` at least this often, unless an update takes longer
 
 
 class MainThread:
-    """The work that widgets hand over to the main thread, which trains, draws and forecasts between two cells.
+    """The work that widgets hand over to the main thread: training, drawing and forecasts between two cells.
 
     While a cell runs, JupyterLab delivers a widget's request on another thread. PyTorch's tables of hooks, its random
     numbers and ``.grad`` belong to the process, so work done there would affect the cell. The work waits until the cell
-    ends, or until a long gradlab call in the cell reaches ``serve``.
+    ends, or until a long gradlab call in the cell calls ``serve``.
     """
 
     def __init__(self) -> None:
-        self.interrupted = False
-        """Whether work done by ``serve`` was interrupted: then the calling cell must also end."""
+        self.interrupted = False  # whether work done by ``serve`` was interrupted; if so, the calling cell must end
         self._waiting: deque[Callable[[], object]] = deque()
-        self.is_working = False
-        """Whether the main thread is doing handed-over work, which an interrupt ends."""
+        self.is_working = False  # whether the main thread is doing handed-over work, which an interrupt ends
         self._cell_runs = False
         self._holds = 0
         self._served = 0.0
 
     @property
     def runs_cell(self) -> bool:
-        """Whether the main thread is running a cell, which may still reach ``serve``."""
+        """Whether the main thread is running a cell and no handed-over work, so that it may still call ``serve``."""
         return self._cell_runs and not self.is_working
 
     @property
     def is_busy(self) -> bool:
-        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until the cell ends."""
+        """Whether a cell is running that has not called ``serve`` lately, so work would wait until the cell ends."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
@@ -131,7 +127,7 @@ class MainThread:
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do the waiting work and then ``work``; call it on the main thread. Inside other work, only queue ``work``."""
+        """Do the waiting work and then ``work``; inside other work, queue ``work``. Only for the main thread."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
@@ -160,8 +156,7 @@ class MainThread:
             self._holds -= here
 
     def _may_serve(self) -> bool:
-        here = threading.current_thread() is threading.main_thread()
-        return here and not (self._holds or self.is_working)
+        return threading.current_thread() is threading.main_thread() and not (self._holds or self.is_working)
 
     def _work(self) -> None:
         if self.is_working or not self._waiting:
@@ -177,9 +172,6 @@ class MainThread:
 
 
 main_thread = MainThread()
-"""The work for the main thread of this process."""
-
-
 _parser_lock = threading.Lock()
 
 

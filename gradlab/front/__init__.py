@@ -1,7 +1,5 @@
 """The browser's half of a lab: the JavaScript modules that paint it, and the widget that sends them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .._lazy import load_lazily

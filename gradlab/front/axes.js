@@ -14,8 +14,8 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 const TICK_SIZE = 12; // font size of numbers at ticks
 const TICK_LONG = 4; // CSS pixels
-const LOWEST_ROW = 14; // CSS pixels at least between the numbers of the y axis
-const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, their sine and cosine
+const LOWEST_ROW = 14; // smallest distance between the numbers of the y axis in CSS pixels
+const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // an angle in degrees, its sine and its cosine
 const SLANT_APART = 18; // CSS pixels between slanted labels
 const HIGHEST = 76; // CSS pixels of the longest label below the axis
 
@@ -70,7 +70,7 @@ function equalPlot(axes, { left, top, right, bottom }) {
   return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top), cuts: !!axes.equal };
 }
 
-/** Return an axis `times` as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
+/** Return an axis `times` times as long with the same middle. @param {import("./wire.js").Axis} axis @param {number} times */
 function widened(axis, times) {
   const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
   return { ...axis, low: middle - half, high: middle + half };

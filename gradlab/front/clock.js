@@ -10,22 +10,22 @@
 /** @typedef {{words: string, rate: number | null}} Speed */
 
 const BUNDLE = 200; // ms of frames in one request: fewer messages cost the kernel and the connection less
-const MARGIN = 100; // ms of frames in advance beyond the round trip, at least
+const MARGIN = 100; // smallest number of ms of frames in advance beyond the round trip
 const MOST_MARGIN = 400;
 const SLICE = 33; // ms of training between two frames at full speed
 const SLICES = 2; // frames in one request at full speed
-const SPARE = 30; // ms of work in advance beyond the round trip at full speed: Pause has to wait for it
+const SPARE = 30; // ms of work in advance beyond the round trip at full speed; Pause has to wait for this work
 const STATEMENT = 350; // ms per statement, slow enough to read it
 export const MOST_IN_BEATS = 10; // updates per second up to which each call that changes `.grad` has its own frame
 const SILENCE = 1500; // ms without an answer after which the reader gets a message
 const LOST = 8000; // ms without an answer after which the kernel may have been restarted
-const PROBE = 10000; // ms between two attempts to reach the kernel then
+const PROBE = 10000; // ms between two attempts to reach a kernel that may have been restarted
 const AT_WORK = "The kernel is busy with this loop or a cell. Kernel > Interrupt stops it.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";
-const MOST_PENDING = 16; // pending requests
-const NEWEST_COUNTS = ["turn", "drag"]; // requests that are sent one at a time, next the newest waiting one
+const MOST_PENDING = 16; // largest number of pending requests
+const NEWEST_COUNTS = ["turn", "drag"]; // kinds of requests of which one is sent at a time, and then only the newest
 const PLAY = "play"; // the kind of requests for frames to play
 
 /** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */
@@ -48,20 +48,20 @@ export class Clock {
     this.rate = 60;
     /** @type {{frame: Frame, every: number}[]} */
     this.queue = [];
-    /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} those pending */
+    /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} by number */
     this.pending = new Map();
     /** @type {Map<string, Waiting>} requests that wait until the pending one of their kind is answered, by kind */
     this.waiting = new Map();
     this.count = 0;
-    this.began = 0; // number of the newest request at the last start of playing
-    this.plays = 0; // number of starts, by which the kernel skips requests of playing that has ended
+    this.began = 0; // number of the newest request when playback last started
+    this.plays = 0; // number of starts, by which the kernel recognizes requests of playback that has ended
     this.last = -1; // the number of the newest frame received
     this.next = 0; // time at which the next frame is due
     this.trip = 500; // ms of the shortest round trip recently, without the kernel's work
     this.work = 30; // average ms of the kernel's work on a request for frames
     this.margin = MARGIN;
     this.busy = ""; // the kernel's message that requests wait for the end of a cell
-    this.noticedAt = 0; // time of that message
+    this.noticedAt = 0; // time at which the message in `busy` came
     this.working = false; // whether the kernel has reported a long computation
     this.probed = 0;
     this.ticking = 0;

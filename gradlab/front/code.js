@@ -62,7 +62,7 @@ export class CodePane {
       this._resting = setTimeout(() => this.playing || light(tags), type === "focusin" ? 0 : LINGERS);
     };
     this._resting = 0;
-    // Only moves, because a page that scrolls under a resting pointer sends pointerover.
+    // Listen to moves only, because a page that scrolls under a resting pointer sends pointerover.
     for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
     this._hint = addElement("div", pane, "gl-hint");

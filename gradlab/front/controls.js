@@ -14,7 +14,7 @@ import { addButton, addElement } from "./events.js";
  */
 /** @typedef {{controls?: Control[], values?: Record<string, Value>, off?: string[]}} ControlsState */
 /** @typedef {(value: Value) => unknown} Turn may return a promise of the answer */
-/** @typedef {{element: HTMLElement, show: (value: any) => void, stop?: () => void}} Part `stop` ends playing */
+/** @typedef {{element: HTMLElement, show: (value: any) => void, stop?: () => void}} Part `stop` ends playback */
 
 /** @type {Record<string, (control: Control, turn: Turn) => Part>} */
 const MAKERS = {
@@ -85,7 +85,7 @@ export class ControlBar {
     await answer;
     const left = (this._waiting.get(name) ?? 1) - 1;
     this._waiting.set(name, left);
-    if (!left) this._showValue(name); // a refused value is shown as it was before
+    if (!left) this._showValue(name); // if the kernel refused the value, the control shows the value before it
   }
 
   /** @param {string} name */

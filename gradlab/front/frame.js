@@ -14,7 +14,7 @@ const NOTICE_LINE = 19; // CSS pixels per line
 const BETWEEN = 16; // CSS pixels between entries of the key
 const TITLE_Y = 15; // CSS pixels
 
-/** Return the head of a panel and its end. @param {PanelData} panel @param {number} width @param {Measure} measure */
+/** Return the marks above the axes of a panel, and the y coordinate of their end. @param {PanelData} panel @param {number} width @param {Measure} measure */
 export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
   const placed = [];
@@ -42,7 +42,7 @@ export function headOf(panel, width, measure) {
 }
 
 /**
- * Return the marks of the key and the y of its last row; its labels are shorter if the long ones do not fit in one row.
+ * Return the marks of the key and the y coordinate of its last row. Short labels are used if long ones need more rows.
  * @param {import("./wire.js").Key[]} key @param {number} left @param {number} y @param {number} right
  * @param {Measure} measure
  */

@@ -14,7 +14,8 @@ import { pointsOf } from "./wire.js";
  */
 
 /**
- * Return the panel with the guess that its cell has (outcome.js), or unchanged without a guess, a loss, or its start.
+ * Return the panel with the guess of its cell (outcome.js). Return it unchanged if there is no guess or no loss, or if
+ * the run has not reached the start of the guess.
  * @param {PanelData} panel @param {Element} element @returns {PanelData}
  */
 export function withGuess(panel, element) {

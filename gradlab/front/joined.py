@@ -24,12 +24,12 @@ def joined_module(entry: str) -> str:
 
 
 def style_sheet() -> str:
-    """Return the CSS of a lab."""
+    """Return the style sheet of labs and instruments."""
     return _read("lab.css")
 
 
 def bet_style() -> str:
-    """Return the CSS of a question, without comments."""
+    """Return the style sheet of questions, without comments."""
     return _without_comments(_read("bet.css"))
 
 
@@ -57,7 +57,7 @@ def page_script() -> str:
 
 
 def page_style() -> str:
-    """Return the CSS of a page with recordings and questions, without comments."""
+    """Return the style sheet of a page with recordings and questions, without comments."""
     return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
 
 

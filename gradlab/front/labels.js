@@ -10,17 +10,17 @@ import { pointsOf, remembered } from "./wire.js";
 /** @import { Box } from "./marks.js" */
 /** @import { Plot, Placed } from "./axes.js" */
 /** @import { Measure } from "./texts.js" */
-/** A position of a label: the y of its middle, x, and its side at x. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
+/** A position of a label: the y coordinate of its middle, and the x coordinate of its start, middle or end. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
 
 const ALONG = 7; // CSS pixels between the points of a line that a label should not hide
 const TEXT_APART = 20; // CSS pixels between such points of a text
-const MOST_THINGS = 200; // most such points between two corners of a line
+const MOST_THINGS = 200; // largest number of such points between two corners of a line
 const [ROWS, ROW] = [4, 17]; // number and height of the rows below the upper edge of the axes
 const ROWS_APART = 16; // CSS pixels between labels at the right of the axes
 const LATER = 0.35; // cost of each position before it in the list, in hidden points
 const SHORTER = 3; // cost of a shorter form
 
-/** @type {Record<string, [number, number][]>} steps from a point, in CSS pixels */
+/** @type {Record<string, [number, number][]>} offsets from a point, in CSS pixels */
 const LABEL_STEPS = {
   right: [[10, 0]],
   left: [[-10, 0]],

@@ -16,7 +16,7 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 /** @import { Plot, Placed } from "./axes.js" */
 /** @import { Measure } from "./texts.js" */
 
-const RIGHT = 14; // CSS pixels
+const RIGHT = 14; // smallest right margin in CSS pixels
 const WIDEST = 0.4; // largest share of the panel's width for labels at the right of the axes
 const [THINNEST, THICKEST] = [5, 18]; // limits of the default arrow width in CSS pixels
 /** @type {Record<string, Partial<Mark>>} defaults that the kernel does not send (`gradlab/drawing/marks.py`) */

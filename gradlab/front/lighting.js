@@ -71,7 +71,7 @@ export class MarkedWords {
     };
     ready();
     this._end = new AbortController();
-    // Only moves, because a page that scrolls under a resting pointer sends pointerover.
+    // Listen to moves only, because a page that scrolls under a resting pointer sends pointerover.
     const handlers = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
     for (const [kind, handler] of Object.entries(handlers)) {
       document.addEventListener(kind, handler, { capture: true, signal: this._end.signal });

@@ -19,8 +19,8 @@ const TALL = 0.3; // share of the panel's height above which an area can be a co
 const LINE_HEIGHT = 1.15; // in font sizes
 
 /**
- * Return the mark that a pointer means: a movable mark in reach, else an item under it, else a near mark, else a point
- * of a curve or a column above or below it, at any distance, else an item at some distance; null if there is none.
+ * Return the mark that a pointer means, the first of these: a movable mark in reach, an item under the pointer, a near
+ * mark, a point of a curve or a column above or below at any distance, an item at some distance. Return null for none.
  * @param {PanelState} panel @param {number} x @param {number} y @param {number} grab CSS pixels from movable marks
  * @returns {Found | null}
  */

@@ -12,7 +12,7 @@ import { pointsOf, withPoints } from "./wire.js";
 /** @typedef {"none" | "steps" | "glide"} Way of changing: no motion, marks with `moves`, all marks in both states */
 
 const MOVES_FOR = 230; // ms
-const SWEPT = 0.35; // of the panel's width, by which a removed mark moves to the right
+const SWEPT = 0.35; // share of the panel's width by which a removed mark moves to the right
 const EASES_FOR = 400; // ms for a change of a plane's limits
 export const REST = 280; // ms for which a state must have been shown; faster states look like a film anyway
 
@@ -67,7 +67,7 @@ export function motionBetween(from, to, now, glides = false) {
   return new Motion(to, courses, gone, now);
 }
 
-/** Return the identity of a mark: its `press`, or else its id. @param {Mark} mark @param {string} id */
+/** Return the identity of a mark: its `press` or, without one, its id. @param {Mark} mark @param {string} id */
 function nameOf(mark, id) {
   return mark.press ? `press ${mark.press}` : id;
 }
@@ -114,7 +114,7 @@ function changing(old, mark) {
 function gliding(old, mark) {
   const isText = mark.k === "t";
   const [from, to] = [old, mark].map((each) => isText ? Float64Array.of(each.x ?? 0, each.y ?? 0) : pointsOf(each));
-  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // a new outline
+  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // it has a new outline
   return (share) => {
     const place = placesBetween(from, to, eased(share));
     return [isText ? { ...mark, x: place[0], y: place[1] } : withPoints(mark, place)];

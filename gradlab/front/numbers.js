@@ -34,8 +34,8 @@ function significant(size, digits) {
 }
 
 /**
- * Return a number above 0, rounded to some digits, as `1.25e+3`: exact halves are go to the even digit as in Python,
- * where JavaScript rounds them up.
+ * Return a number above 0, rounded to some digits, as `1.25e+3`. Exact halves go to the even digit as in Python, while
+ * JavaScript rounds them up.
  * @param {number} size @param {number} digits at least 2
  */
 function rounded(size, digits) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The colour of a role in each theme: on white paper that in `gradlab/drawing/palette.py`, on dark paper a lighter one
- * of the same hue. Colours with too little contrast to the paper are moved towards black or white until it suffices.
+ * The colour of a role in each theme: on white paper the one in `gradlab/drawing/palette.py`, on dark paper a lighter
+ * colour of the same hue. Colours with too little contrast to the paper are moved towards black or white.
  */
 
 import colours from "../drawing/colours.json" with { type: "json" };
@@ -79,7 +79,7 @@ function luminance(channels) {
 
 const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
-/** Return the theme that the page declares, else that of its background. @param {Element} element @returns {Theme} */
+/** Return the theme that the page declares or, without one, a theme for its background. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const { body, documentElement } = document;
   const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);

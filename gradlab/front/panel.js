@@ -30,7 +30,7 @@ const CURVE_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Ho
 const MARK_KEYS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
 /** @type {Record<string, [number, number]>} directions to the right and down */
 const PUSH_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const PUSH = 0.02; // of the panel, by which Shift and an arrow key move a draggable mark
+const PUSH = 0.02; // share of the panel's size by which Shift and an arrow key move a draggable mark
 
 /** A `<figure>` with a panel's picture, which sends presses and drags in it to the kernel. */
 export class Panel {

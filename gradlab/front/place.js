@@ -9,7 +9,7 @@ import { addButton, addElement } from "./events.js";
 const BEGINNING = 2000; // ms in which panels get their size and the notebook scrolls to the next cell
 const LOOKS = 100; // ms between two checks
 
-/** Hide the still picture of a lab, also if it is added later. @param {string} id */
+/** Hide the still picture of a lab, even if it is added later. @param {string} id */
 export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }

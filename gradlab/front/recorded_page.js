@@ -19,13 +19,13 @@ export class RecordedPage {
     this.id = id;
     /** @type {Map<Frame[], Frame[]>} the states at the frames, as far as they are computed */
     this.states = new Map();
-    // After a link or the Back button.
+    // A link or the Back button has changed the address.
     globalThis.addEventListener("hashchange", () => {
       if (this.named || !this.id) this.read();
     });
   }
 
-  /** Go to the moment that the address names, or else to the opening moment. */
+  /** Go to the moment that the address names or, if it names none, to the opening moment. */
   read() {}
 
   /** The current moment, as in the address. @returns {Record<string, unknown>} */

@@ -19,7 +19,7 @@ import { RunScreen } from "./screen.js";
  * @typedef {{title: string, marks: number[], opens: number, tracks: Track[]}} RecordedRuns
  */
 
-const PLAYING = "gl-playing"; // class of the body: a page may hide elements out of sight meanwhile
+const PLAYING = "gl-playing"; // class of the body during playback, in which a page may hide elements out of sight
 const READ_ALONG = 350; // ms per statement
 const LAST_SEEN = 1500; // ms for which the end is shown before the recording begins again
 const SLOW = { first: 3, turned: 2 }; // number of updates that take a second each if it plays on its own
@@ -64,7 +64,7 @@ export class Replay extends RecordedPage {
     this.scrub.setAttribute("list", ticks.id);
     this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub.value)));
     this.scrub.addEventListener("change", () => this.write());
-    this.counter = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // as the slider has it
+    this.counter = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
     this.read();
     let waits = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
     let wasInSight = false;
@@ -116,7 +116,7 @@ export class Replay extends RecordedPage {
     this.tellTurn();
   }
 
-  /** Return the index of the track's first frame at or after an update, else the last. @param {number} updates */
+  /** Return the index of the track's first frame at or after an update, or of its last frame. @param {number} updates */
   frameAt(updates) {
     const index = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
     return index < 0 ? this.frames.length - 1 : index;
@@ -127,7 +127,7 @@ export class Replay extends RecordedPage {
     return this.frameAt(this.recording.opens);
   }
 
-  // Playing
+  // Playback
 
   play() {
     if (this.playing) return;
@@ -169,7 +169,7 @@ export class Replay extends RecordedPage {
     [this.track, this.index, this.coming] = [this.recording.tracks[0], 0, null];
   }
 
-  /** Go back to the opening frame if it is not the last frame, else to update 0. */
+  /** Go back to the opening frame or, if that is the last frame, to update 0. */
   reset() {
     this.restart();
     if (this.opening < this.frames.length - 1) this.index = this.opening;
@@ -292,7 +292,7 @@ export class Replay extends RecordedPage {
     const { shown, recording: { tracks: [first, ...tracks] } } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
     const wanted = JSON.stringify({ ...this.turnsOf(this.track), [name]: String(value) });
-    // The turns of this track, or else turns of other tracks to the same settings, or else any turn to this value.
+    // Prefer the turns of this track, then turns of other tracks to the same settings, then any turn to this value.
     const all = tracks.filter((track) => track.switch === name && JSON.stringify(this.turnsOf(track)) === wanted);
     const ownTurns = all.filter((track) => this.parentOf(track) === this.track);
     const others = tracks.filter((track) => track.switch === name && isSame(track.value));

@@ -100,7 +100,7 @@ export class PanelStrip {
     const rows = new Set(boxes.map(({ top }) => Math.round(top))).size;
     const columns = Math.min(2, Math.ceil(boxes.length / rows)); // the loop may share a row with a panel
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
-    const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then it is as high as its contents
+    const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // a frame is as high as its contents
     const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / rows;
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) {

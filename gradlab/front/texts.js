@@ -21,7 +21,7 @@ export function text(words, x, y, style) {
   return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...style });
 }
 
-/** Return the first of some texts that fits, or else the last one, cut. @param {string[]} texts @param {number} wide @param {Measure} measure */
+/** Return the first of some texts that fits; if none fits, cut the last one. @param {string[]} texts @param {number} wide @param {Measure} measure */
 export function fitting(texts, wide, measure, size = WORD_SIZE, bold = false) {
   return texts.find((each) => measure(each, size, bold) <= wide) ??
     shortened(texts.at(-1) ?? "", wide, size, bold, measure);
@@ -53,7 +53,7 @@ export function wrapped(words, wide, size, bold, measure) {
 
 const BESIDE_LABEL = 2; // CSS pixels that stay free beside a label
 
-/** Return whether two boxes of texts overlap or nearly so. @param {number[]} box its edges @param {number[]} other */
+/** Return whether two boxes of texts overlap or nearly overlap. @param {number[]} box its edges @param {number[]} other */
 export function boxesTouch([left, top, right, bottom], other) {
   return left - BESIDE_LABEL < other[2] && other[0] < right + BESIDE_LABEL && top < other[3] && other[1] < bottom;
 }

@@ -1,4 +1,4 @@
-"""The widget that sends gradlab's JavaScript modules to the browser, and the messages between browser and kernel."""
+"""The widget that sends gradlab's JavaScript modules to the browser, and carries messages between it and the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running. The lab continues when the cell has finished."
-_PAUSE_SECONDS = 1.0  # from a request to pause until the current work is interrupted
+_PAUSE_SECONDS = 1.0  # seconds from a request to pause until the current work is interrupted
 GOES_ON = "This is how the lab looked here. It continues in the next cell that shows it."
 Message = Mapping[str, Any]
 
@@ -39,14 +39,14 @@ class FrontEnd(anywidget.AnyWidget):
 
     _esm = traitlets.Unicode("").tag(sync=True)
     code_id = traitlets.Unicode("").tag(sync=True)  # a hash of modules and style, by which the browser caches them
-    kind = traitlets.Unicode("").tag(sync=True)  # of the screen: "lab" or "instrument"
+    kind = traitlets.Unicode("").tag(sync=True)  # kind of the screen: "lab" or "instrument"
     lab_id = traitlets.Unicode("").tag(sync=True)
     """A unique id by which the browser recognizes two views of the same lab, and the still picture to replace."""
 
     def __init__(
         self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Send the start module, which requests the others; these paint a screen of ``kind``, "lab" or "instrument"."""
+        """Send only the start module, which requests the others if needed; ``kind`` is "lab" or "instrument"."""
         self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
@@ -67,7 +67,7 @@ class FrontEnd(anywidget.AnyWidget):
         self._let_requests_choose_their_thread()
 
     def freeze(self, frame: dict[str, Any] | None) -> None:
-        """Show only the whole frame ``frame`` from now on, nothing if it is None: the lab continues in another view."""
+        """Show only the whole frame ``frame`` from now on, nothing if it is None; the lab continues in another view."""
         frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
         self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
         self._newest = lambda: frames[0] if frames else None
@@ -187,7 +187,7 @@ def _follow_cells(kernel: Any) -> None:
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as ipykernel sets it between messages
             signal.signal(signal.SIGINT, _interrupted)
         kernel.saved_sigint_handler = _interrupted  # ipykernel restores it after each message
-    if threading.current_thread() is threading.main_thread():  # in a cell
+    if threading.current_thread() is threading.main_thread():  # a cell creates the widget
         main_thread.begin_cell()
     _keep_interrupts()
     kernel.shell.events.register("pre_execute", main_thread.begin_cell)

@@ -95,7 +95,7 @@ function changedMark(mark, fields) {
   return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, count).concat(tail) });
 }
 
-const MOST_KNOWN = 4000; // largest number of entries in such a cache
+const MOST_KNOWN = 4000; // largest number of entries in a cache
 
 /**
  * Return the cached value of a key; the first time it is computed.

@@ -1,7 +1,5 @@
 """The training loop: a Recipe writes its text, a Program compiles it, and a Run executes it and records a History."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .._lazy import load_lazily
@@ -11,7 +9,6 @@ if TYPE_CHECKING:
     from .history import HistoryWriter as HistoryWriter
     from .program import LoopError as LoopError
     from .program import Program as Program
-    from .program import Statement as Statement
     from .recipe import LONGEST_WINDOW as LONGEST_WINDOW
     from .recipe import SWITCHES as SWITCHES
     from .recipe import Choice as Choice

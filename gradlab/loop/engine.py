@@ -1,6 +1,7 @@
-"""BoundProgram: a Program with its namespace and position in a task's batches. Engine: runs it statement by statement.
+"""The Engine, which runs a BoundProgram: a Program with its namespace and its position in a task's batches.
 
-The Engine can also switch to another program, and restores the last checkpoint when an edited program fails.
+The Engine runs one statement at a time. It can switch to another program, and it restores the last checkpoint when an
+edited program fails.
 """
 
 from __future__ import annotations
@@ -22,35 +23,30 @@ from .batches import TrackedBatches
 from .program import LoopError, Program
 from .recipe import LONGEST_WINDOW
 
-MOST_BATCHES = 10_000
-"""Maximum number of batches that one statement may read: a loop in a function or a ``with`` block never pauses."""
+MOST_STATEMENTS = 200_000  # number of statements without an update after which a loop is stopped with an error
+MOST_BATCHES = 10_000  # maximum number in one statement, since a loop in a function or a ``with`` block never pauses
 _SHORT_S = 0.1  # seconds; a statement that has already run longer than this is not expected to end soon
-EPOCHS = 10**9
-"""The value of ``epochs`` for a loop that runs until it is paused."""
+EPOCHS = 10**9  # the value of ``epochs`` for a loop that runs until it is paused
 
 
 class BoundProgram:
     """A program with its own namespace, which can be resumed within an epoch.
 
-    The constructor runs the set-up. ``statements`` then finishes an interrupted epoch by running the loop with
-    ``epochs = 1`` and the remaining ``batches``, and after that runs the loop with all batches.
+    The constructor runs the set-up, whose errors propagate unchanged. ``statements`` then finishes an interrupted epoch
+    by running the loop with ``epochs = 1`` and the remaining ``batches``, and then runs the loop with all batches.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
-        """Run the set-up, whose errors propagate unchanged; ``is_edited`` marks a text that the learner wrote."""
-        self.is_edited = is_edited
+        self.is_edited = is_edited  # whether the learner wrote the text
         self.program = program
         self.reads_since_pause = 0
         self.read = 0  # number of batches of this epoch that have been read
         self.updated = False  # whether the statement that just ran completed an update
         self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
-        self.backwards = 0
-        """Number of backward passes since the newest update."""
-        self.window = 1
-        """The highest number of backward passes in one update so far, at most ``LONGEST_WINDOW``."""
+        self.backwards = 0  # number of backward passes since the newest update
+        self.window = 1  # the highest number of backward passes in one update so far, at most ``LONGEST_WINDOW``
         self._task = task
-        self._attempted = self._applied = self._inside_scaler = self._unscaled = False
-        self._skipped = False
+        self._attempted = self._applied = self._inside_scaler = self._unscaled = self._skipped = False
         self._used_scale: float | None = None  # loss scale of the newest update, before ``scaler.update()``
         self._loss: Tensor | None = None
         self.namespace: dict[str, Any] = {
@@ -125,12 +121,12 @@ class BoundProgram:
         return losses, self._used_scale, self._skipped
 
     def scale(self) -> float | None:
-        """Return the current loss scale, None without a scaler."""
+        """Return the current loss scale, None if the loop has no scaler."""
         scaler = next(iter(self.scalers.values()), None)
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return the loss scale that is still in the newest contributions to ``.grad``, 1.0 for none."""
+        """Return the loss scale by which the newest contributions to ``.grad`` are still multiplied, 1.0 for none."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
@@ -159,12 +155,13 @@ class BoundProgram:
             )
 
     def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the task's loss, recorded before the loop divides or scales it; raises TypeError for a wrong loss."""
+        """Record and return the task's loss before the loop divides or scales it; raises TypeError for a wrong loss."""
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
         elif not self.is_edited:  # an edited text may reduce or split the loss itself
-            got = f"tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+            is_tensor = isinstance(loss, Tensor)
+            got = f"tensor of shape {tuple(loss.shape)}" if is_tensor else f"value of type {type(loss).__name__}"
             raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
         return loss
 
@@ -197,7 +194,6 @@ class BoundProgram:
             if self._attempted:
                 self._complete()
 
-        # Patch only this object, not its class.
         scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
         scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
 
@@ -205,27 +201,6 @@ class BoundProgram:
         self.updated = True
         self._skipped = not self._applied
         self._attempted = self._applied = False
-
-
-class Snapshot:
-    """A copy of weights, buffers, gradients, optimizer and scaler state, random state and provenance at a boundary."""
-
-    def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
-        self._provenance, self._rng = provenance, rng
-        self._restore_state = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
-        self._random = rng.state()
-        self._histories = provenance.copy_histories()
-        self.position = loop.position()
-
-    def restore(self) -> None:
-        """Restore the copied state, any number of times; the caller must restart the loop's generator."""
-        self._rng.set_state(self._random)
-        self._restore_state()
-        self._provenance.restore_histories(self._histories)
-
-
-MOST_STATEMENTS = 200_000
-"""Number of statements without an update after which a loop is stopped with an error."""
 
 
 class Engine:
@@ -249,19 +224,18 @@ class Engine:
         self._task, self._model, self._provenance = task, model, provenance
         self.rng = rng
         self.on_update: Callable[[BoundProgram], None] | None = None
-        self.statements_since_update = 0
-        """Number of statements since the newest update, or since the program was installed if that was later."""
+        self.statements_since_update = 0  # since the newest update or, if it was later, the installation of the program
         self.deadline = math.inf
         """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
-        self.index = -1  # index of the statement that ran last, -1 before any
+        self.index = -1  # index of the statement that ran last, -1 before any has run
         self.at_batch = False  # whether the last ``run`` ended after a backward pass, within an update
-        self._checkpoint: Snapshot | None = None
+        self._checkpoint: Callable[[], int] | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
             self._install(BoundProgram(program, task, model, is_edited=is_edited), first_batch)
         if is_edited:
-            self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
+            self._checkpoint = self._copy_state()
 
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
         """Switch to another program at a boundary; return the names of the optimizers that start without state.
@@ -270,14 +244,14 @@ class Engine:
         Raises LoopError if the program's set-up fails; the previous program then stays.
         """
         old = self.loop
-        checkpoint = Snapshot(self._model, old, self._provenance, self.rng) if is_edited else None
+        checkpoint = self._copy_state() if is_edited else None
         try:
             with self.rng:
                 loop = BoundProgram(program, self._task, self._model, is_edited=is_edited)
             fresh = loop.copy_optimizer_state_from(old)
         except BaseException as error:
             if checkpoint is not None:
-                checkpoint.restore()
+                checkpoint()
             old.discard_update()  # the old loop has recorded the backward passes of the set-up that failed
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
@@ -326,7 +300,7 @@ class Engine:
             if self.on_update is not None:
                 self.on_update(loop)
             if loop.is_edited:
-                self._checkpoint = Snapshot(self._model, loop, self._provenance, self.rng)
+                self._checkpoint = self._copy_state()
                 self._previous_program = None
         elif not left and max_statements == MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
@@ -337,6 +311,20 @@ class Engine:
         """End ``run`` after its current statement; return whether that statement is likely to end soon."""
         self.deadline = -math.inf
         return time.perf_counter() - self._statement_began < _SHORT_S
+
+    def _copy_state(self) -> Callable[[], int]:
+        """Copy the state of the training; return a function that restores it and returns its position in the epoch."""
+        loop, rng, provenance = self.loop, self.rng, self._provenance
+        restore_state = copy_state([self._model, *loop.optimizers.values(), *loop.scalers.values()])
+        random, histories, position = rng.state(), provenance.copy_histories(), loop.position()
+
+        def restore() -> int:
+            rng.set_state(random)
+            restore_state()
+            provenance.restore_histories(histories)
+            return position
+
+        return restore
 
     def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
         loop.discard_update()  # an interrupted update, or backward passes in another loop's set-up
@@ -355,8 +343,7 @@ class Engine:
         self._statements.close()
         program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
-            self._checkpoint.restore()
-            position = self._checkpoint.position
+            position = self._checkpoint()
             if self._previous_program is not None:  # the new text completed no update: restore the previous program
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
@@ -370,8 +357,8 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index in ``new`` of the statement like ``index`` in ``old``: same label and occurrence; -1 if none."""
+    """Return the index of the statement of ``new`` with the label of statement ``index`` of ``old``; -1 for none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]
-    return same[min(earlier, len(same) - 1)] if same else -1
+    return same[min(earlier, len(same) - 1)] if same else -1  # the same occurrence of the label, or the last

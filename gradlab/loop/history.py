@@ -11,7 +11,6 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,6 +19,8 @@ from .. import _torch
 
 MOST_ROWS = 1024
 _MOST_SWITCHES = 64
+_FLUSH_EVERY = 64
+_FP16_VANISHES = 2.0**-25  # fp16 rounds magnitudes up to this to 0, since its smallest positive number is 2**-24
 
 
 class BoundedTable:
@@ -68,8 +69,7 @@ class History:
     """The history of one run since its last reset."""
 
     def __init__(self, is_two_weights: bool = False) -> None:
-        """Start empty; ``is_two_weights``: the model has only two weights, so its loss can be drawn as contours."""
-        self.is_two_weights = is_two_weights
+        self.is_two_weights = is_two_weights  # True for a model with two weights, whose loss can be drawn as contours
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
             {
@@ -85,8 +85,7 @@ class History:
         )
         self.path = BoundedTable({"x": itemgetter(-1), "y": itemgetter(-1)})  # the weights of a model with two weights
         self.updates = 0  # completed so far; the rows of the newest updates may not be written yet
-        self.loss = math.nan
-        self.norm = math.nan
+        self.loss = self.norm = math.nan
         self.skipped: list[int] = []  # the newest updates whose step was skipped
         self.skips = 0  # number of all updates whose step was skipped
         self.switches: list[tuple[int, str]] = []  # (number of updates before the switch, its label)
@@ -95,8 +94,8 @@ class History:
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
     ) -> None:
-        """Write the row of ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
-        if loss is None:  # a second step on the same gradient: the previous loss
+        """Record ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
+        if loss is None:  # no backward pass, as in a second step on the same gradient: repeat the previous loss
             loss = self.loss
         elif not math.isfinite(loss) and self.broken is None:
             self.broken = update
@@ -111,10 +110,6 @@ class History:
         if self.switches and self.switches[-1][0] == self.updates:
             label = f"{self.switches.pop()[1]}, {label}"
         self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, label)]
-
-
-_FLUSH_EVERY = 64
-_FP16_VANISHES = 2.0**-25  # fp16 rounds magnitudes up to this to 0, since its smallest positive number is 2**-24
 
 
 class HistoryWriter:
@@ -134,7 +129,7 @@ class HistoryWriter:
         self._norms = list(_torch.foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
-        """Record one update: losses of its micro-batches, loss scale or None, and whether its step was skipped."""
+        """Record an update: its micro-batches' losses, its loss scale or None, and whether its step was skipped."""
         underflow = None if scale is None else self._underflow()
         self._rows.append((losses, self._norms, math.nan if scale is None else scale, underflow, skipped))
         self._norms = []
@@ -160,7 +155,6 @@ class HistoryWriter:
             self.record.path.append(x, y)
 
     def _underflow(self) -> Tensor:
-        """Return the share of the (unscaled) gradient's non-zero elements that would be zero in fp16."""
         sizes = [param.grad.detach().to_dense().abs() for param in self._params if param.grad is not None]
         if not sizes:
             return torch.tensor(0.0)
@@ -171,6 +165,5 @@ class HistoryWriter:
 
 def _floats(tensors: list[Tensor]) -> list[float]:
     if len(tensors) > 1 and tensors[0].is_cuda:  # one transfer for all values
-        gathered: Any = torch.stack([tensor.float() for tensor in tensors]).tolist()
-        return list(gathered)
+        return torch.stack([tensor.float() for tensor in tensors]).tolist()
     return [tensor.item() for tensor in tensors]

@@ -21,6 +21,9 @@ from typing import Any
 
 from .._process import parse_python
 
+_FUNCTION = "__gradlab_loop__"
+_LONGEST_MESSAGE = 300  # characters of an exception's first line; a longer line is cut to its first sentence
+
 
 class LoopError(ValueError):
     """Raised when a loop's text cannot be parsed, when one of its statements fails, or when no update is completed.
@@ -29,12 +32,9 @@ class LoopError(ValueError):
     """
 
     def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
-        """Compose the message from ``owner``, ``line`` and ``problem``, and quote the line if ``text`` contains it."""
         shown = text.splitlines()[line - 1].strip()[:80] if 0 < line <= len(text.splitlines()) else ""
         super().__init__(f"{owner}line {line}: {problem}" + (f"   ({shown})" if shown else ""))
-        self.line = line
-        self.problem = problem
-        self.text = text
+        self.line, self.problem, self.text = line, problem, text
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,12 @@ class Program:
             compile(text, self.filename, "exec")  # raises Python's own errors before any ``yield`` is inserted
             module = parse_python(text, self.filename)
             names = _names_bound(module, text)
-            first = next(
-                (i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body)
-            )
+            loops = (index for index, each in enumerate(module.body) if isinstance(each, (ast.For, ast.While)))
+            first = next(loops, len(module.body))
             self.setup = partial(_start, self._compile(module.body[:first], names))
             """Runs the statements before the first loop in a namespace; yields indices into ``statements``."""
             self.loop = partial(_start, self._compile(module.body[first:], names))
-            """The same for the first loop and the statements after it."""
+            """Runs the first loop and the statements after it in the same way."""
         except LoopError:
             raise
         except SyntaxError as error:
@@ -121,14 +120,9 @@ class Program:
         return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(len(self.statements) - 1))), statement)
 
 
-_FUNCTION = "__gradlab_loop__"
-_LONGEST_MESSAGE = 300  # characters of an exception's first line; a longer line is cut to its first sentence
-
-
 def _start(code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
     exec(code, namespace)  # defines the generator function, but runs no part of the loop yet
-    generator: Generator[int, None, None] = namespace.pop(_FUNCTION)()
-    return generator
+    return namespace.pop(_FUNCTION)()
 
 
 def _names_bound(module: ast.Module, text: str) -> list[str]:
@@ -160,15 +154,14 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return a statement's label: the function or context manager it calls, the target it assigns, or its kind."""
+    """Return a statement's label: the function or context manager that it calls, its target, or its kind."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):
             return function.attr
         return function.id if isinstance(function, ast.Name) else "call"
     if isinstance(statement, ast.Assign):
-        target = statement.targets[0]
-        return ast.unparse(target).strip("()")
+        return ast.unparse(statement.targets[0]).strip("()")
     if isinstance(statement, ast.With):
         return ast.unparse(statement.items[0].context_expr).split("(")[0].split(".")[-1]
     return type(statement).__name__.lower()

@@ -46,7 +46,7 @@ class Switch(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Switch):
-    """A switch that is True or False."""
+    """A switch whose value is True or False."""
 
     kind = "tick"
 
@@ -61,12 +61,11 @@ class OnOff(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Switch):
-    """A switch that has one of several strings or numbers as its value."""
+    """A switch whose value is one of several strings or numbers."""
 
     kind = "choice"
     options: tuple[Any, ...]
-    labels: tuple[str, ...] = ()
-    """Labels of ``options``, in the same order; () if the options are their own labels."""
+    labels: tuple[str, ...] = ()  # labels of ``options``, in the same order; () if the options are their own labels
 
     def check(self, name: str, value: object) -> Any:
         """Return the option equal to ``value``, or raise ValueError; 1 equals 1.0, as in JSON, but not True."""
@@ -76,13 +75,13 @@ class Choice(Switch):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
 
     def text(self, value: Any) -> str:
-        """Return the label of the option ``value``, or ``value`` as a string without ``labels``."""
+        """Return the label of the option ``value``, or ``str(value)`` if there are no ``labels``."""
         return self.labels[self.options.index(value)] if self.labels else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Switch):
-    """A switch that is a whole number from ``low`` to ``high``."""
+    """A switch whose value is a whole number from ``low`` to ``high``."""
 
     kind = "whole"
     low: int
@@ -105,13 +104,13 @@ class Whole(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A switch that is a finite number above 0 or, if its control has ``offered`` numbers, None, which means "off"."""
+    """A switch whose value is a finite number above 0. If it has ``offered`` numbers, None is also allowed ("off")."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
-        """Return ``value`` as a float, so that equal recipes have the same text; None, if allowed, stays None."""
+        """Return ``value`` as a float, so that equal recipes have the same text, or None if that is allowed."""
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
@@ -128,7 +127,7 @@ class Positive(Switch):
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:
-        """Return the number with at most six significant digits, "off" for None."""
+        """Return the number with at most six significant digits, or "off" for None."""
         return "off" if value is None else f"{value:g}"
 
 
@@ -178,8 +177,7 @@ class Recipe:
     )
     divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
     amp: str = declare(
-        "off",
-        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this dtype"),
+        "off", Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this dtype")
     )
     clip: float | None = declare(
         None,
@@ -198,7 +196,6 @@ class Recipe:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check every field; store integer ``clip`` and ``lr`` as floats, so that equal recipes have the same text."""
         for name, switch in SWITCHES.items():
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
@@ -264,7 +261,6 @@ def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update per window; ``divide_loss`` divides by each window's actual size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]
@@ -274,7 +270,6 @@ def _window(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _clear(recipe: Recipe) -> str:
-    """Return the line that clears ``.grad``, commented out if ``zero_grad`` is off."""
     line = f"optimizer.zero_grad({'' if recipe.set_to_none else 'set_to_none=False'})"
     return line if recipe.zero_grad else f"# {line}"
 

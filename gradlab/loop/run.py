@@ -28,6 +28,7 @@ _SEEDS = "a whole number, 0 to 2**32 - 1"
 _SECONDS = "a finite number from 0"
 _UPDATES_KEPT = 3  # number of the newest updates whose memory timelines are kept
 _SLICE_S = 0.05  # seconds between two checks for work that waits for the main thread
+_BURST_BUDGET_MS = 500.0  # maximum processor time that a Counterfactual may save up to catch up after a pause
 _PATIENCE_S = 1.0  # seconds that an edited loop has to complete its update before another loop replaces it
 
 
@@ -76,7 +77,7 @@ class Run:
 
     @property
     def optimizer(self) -> torch.optim.Optimizer | None:
-        """The loop's optimizer that is named ``optimizer``, or else the loop's first; None if it has none."""
+        """The loop's optimizer named ``optimizer``, or its first optimizer under another name; None if it has none."""
         optimizers = self.loop.optimizers
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
@@ -177,7 +178,7 @@ class Run:
         self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that continues without the next switch; raises ValueError in an update or an edited loop."""
+        """Return a copy that continues without the next switch. Raises ValueError in an update or an edited loop."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched must be called between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
@@ -222,8 +223,7 @@ class Run:
         provenance = Provenance(model.named_parameters())
         provenance.keeps_contributions = self._watch_gradients
         provenance.on_step = recorder.before_step
-        cuda = self.task.device.startswith("cuda")
-        rng = RandomStream(self.seed, cuda=cuda, compiled=_torch.is_compiled(model))
+        rng = RandomStream(self.seed, cuda=self.task.device.startswith("cuda"), compiled=_torch.is_compiled(model))
         try:
             engine = Engine(program, self.task, model, provenance, rng, is_edited=isinstance(loop, str))
         except (Exception, SystemExit) as error:
@@ -234,18 +234,14 @@ class Run:
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
-        self.record: History = recorder.record
-        """The history since the last reset."""
-        self.engine = engine
-        """The engine of the loop, with its state: between two updates (``at_boundary``), or at its end (``done``)."""
+        self.record: History = recorder.record  # the history since the last reset
+        self.engine = engine  # ``at_boundary`` is True between two updates, and ``done`` at the end of the loop
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The newest updates whose bytes a Ledger counted, oldest first, as (number of the update, its timeline)."""
-        self.ledger: Ledger | None = None
-        """The Ledger of the newest update in ``watched``, or None."""
+        self.ledger: Ledger | None = None  # the Ledger of the newest update in ``watched``, or None
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
         """The loops since the last reset, as (number of updates before the loop, its Recipe or edited text)."""
-        self.restarted_optimizers: list[str] = []
-        """Names of the optimizers that started without state at the newest switch."""
+        self.restarted_optimizers: list[str] = []  # names of those that started without state at the newest switch
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -261,7 +257,6 @@ class Run:
         return tuple(float(w) for w in values)
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Complete the current update, and switch to a recipe's loop or to an edited text."""
         program = self._program(loop)
         self.complete_update()
         edited = self.loop.is_edited
@@ -292,7 +287,7 @@ class Run:
     def _open_ledger(self) -> Ledger:
         """Return the ledger of the current update; at its start, create the ledger with the tensors of the loop."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
-            if self.watched and self.watched[-1][0] > self.updates:  # of an earlier batch of this update
+            if self.watched and self.watched[-1][0] > self.updates:  # the timeline of an earlier batch of this update
                 self.watched.pop()
             names = self.loop.namespace.values()
             self.ledger = Ledger(
@@ -311,9 +306,6 @@ def _checked(recipe: object) -> Recipe:
     return recipe
 
 
-_BURST_BUDGET_MS = 500.0  # maximum processor time that a copy may save up to catch up after a pause
-
-
 class Counterfactual:
     """A copy of a run that continues with the loop from before a switch, while the run continues with the new loop.
 
@@ -326,7 +318,7 @@ class Counterfactual:
         self.task = task
         self.recipe = recipe  # the recipe with which the copy continues
         self.switched = ""  # the setting without the switch, such as "zero_grad on"
-        self.begun = self.updates = updates  # number of updates when the run was copied, and of the copy now
+        self.begun = self.updates = updates  # numbers of updates: the run's when it was copied, and the copy's now
         self.ended = ""  # the reason for the end of the copy, "" while it continues
         self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)
@@ -341,12 +333,11 @@ class Counterfactual:
         for name, ours in copies.items():
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
         self._writer = HistoryWriter(updates=updates)
-        self.record = self._writer.record
-        """The history of the copy, with the losses since it was made."""
+        self.record = self._writer.record  # the history of the copy, with the losses since it was made
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Continue to update number ``updates``, or end; ``allowed`` is added to the budget of processor time in ms."""
+        """Train up to update ``updates``, or end the copy; ``allowed`` ms are added to its budget of processor time."""
         if self.ended:
             return
         self._budget_ms = max(min(self._budget_ms + allowed, _BURST_BUDGET_MS), allowed)
@@ -359,7 +350,7 @@ class Counterfactual:
                     if self._budget_ms < 0:
                         self.end("continuing would take more than a tenth of a processor core")
             self._write()
-        except Exception as error:  # such as out of memory or an error in the learner's model: the run continues
+        except Exception as error:  # for example if memory runs out or the learner's model fails; the run continues
             self.end(f"it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
             self.end("it was interrupted")

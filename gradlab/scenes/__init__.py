@@ -1,7 +1,5 @@
 """Scenes, which hold a moment of a run or a forecast as plain numbers, and sentences about runs, memory and errors."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .._lazy import load_lazily

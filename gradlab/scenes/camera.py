@@ -9,10 +9,10 @@ from statistics import median
 
 BEFORE, BESIDE = 0.1, 0.22  # room before the start of arrows laid flat, and at each side, in units of the reach
 
-_MARGIN_FACTORS = {True: 2.0, False: 1.4}  # ``flat`` -> first reach in units of the needed reach: a flat sum may grow
+_MARGIN_FACTORS = {True: 2.0, False: 1.4}  # ``flat`` -> first reach in units of the needed reach; a flat sum may grow
 _MAX_BATCHES_OUTSIDE = 3  # batches for which the arrows may leave the picture before the reach grows
-_MIN_GROWTH, _MIN_GROWTH_NEW_LOOP = 1.5, 6.0  # smallest factors of growth: usually, and after a change of the loop
-_MAX_BATCHES_BETWEEN = 12  # most batches from one picture to the next for which a reader can follow the arrows
+_MIN_GROWTH, _MIN_GROWTH_NEW_LOOP = 1.5, 6.0  # smallest growth factors: usually, and after a change of the loop
+_MAX_BATCHES_BETWEEN = 12  # largest number of batches between two pictures for which a reader can follow the arrows
 _MOST_LENGTHS = 31  # number of newest lengths of which ``one_batch`` is the median
 
 
@@ -20,22 +20,20 @@ class Camera:
     """The scale of the pictures of one run.
 
     The reach changes only after a new batch, never at an optimizer step. While the loop stays the same, the reach only
-    grows, and in large steps; a loop that comes back gets its previous reach.
+    grows, by large factors; a loop that comes back gets its previous reach.
     """
 
     def __init__(self, *, flat: bool) -> None:
-        """Begin without a reach; ``flat`` means that the arrows are laid flat (``lay_flat``)."""
-        self._flat = flat
-        self.reach = 0.0  # of the picture, in units of the gradient
-        self.one_batch = 0.0
-        """The usual length of one batch: the median of the newest lengths measured while no batch was reused."""
+        self._flat = flat  # whether the arrows are laid flat (``lay_flat``)
+        self.reach = 0.0  # reach of the picture in units of the gradient
+        self.one_batch = 0.0  # the usual length of one batch: the median of the newest lengths without reused batches
         self._newest, self._left_at, self._min_growth = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
     def observe(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
-        """Update the scale after batch ``newest``, of this ``length``; ``usual`` if no batch in ``.grad`` is reused."""
+        """Update the scale after batch ``newest``, whose arrow has ``length``; ``usual`` means that none is reused."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
         needed = max(need)
@@ -63,7 +61,7 @@ class Camera:
 def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:
     """Return the reach that a picture needs to show the ``ends`` of the arrows and of their sum, ahead and sideways.
 
-    If not ``flat`` (``lay_flat``), the first number is the reach in all directions and the second is 0.
+    If the arrows are not ``flat`` (``lay_flat``), the first number is the reach in all directions and the second is 0.
     """
     if not flat:
         return max(math.hypot(*end) for end in ends), 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -35,20 +35,18 @@ from .sentences import memory_scene
 
 _MIN_ARROWS = 4  # number of newest contributions with their own arrow, unless the accumulation window is longer
 _SHOWN_DIGITS = 12
-_SURFACE_POINTS = 41  # along each side of the surface
-_MAX_HALF_SIDE = 1e6  # of the surface's square, in units of the weights
+_SURFACE_POINTS = 41  # number of points along each side of the surface
+_MAX_HALF_SIDE = 1e6  # largest half side of the surface's square, in units of the weights
 _GROWTH = 1.5  # smallest factor by which half a side grows
-_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre: leaves room for arrows of .grad
+_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre, with room for gradient arrows
 
 
 class RunScenes:
     """The scenes of one run, with a cache for the contours, which are costly and rarely change."""
 
     def __init__(self, run: Run) -> None:
-        """Read scenes from ``run``, which may be reset later."""
         self.run = run
-        self.unswitched: Counterfactual | None = None
-        """A copy of the run without its newest switch, whose losses are also drawn; None if there is no copy."""
+        self.unswitched: Counterfactual | None = None  # a copy without the newest switch, whose losses are also drawn
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
@@ -71,8 +69,7 @@ class RunScenes:
 
     def scene(self, name: PanelName) -> Scene:
         """Return the scene of a panel from the method with the panel's name."""
-        method: Callable[[], Scene] = getattr(self, name.name.lower())
-        return method()
+        return getattr(self, name.name.lower())()
 
     def loss(self) -> Curve:
         """Return the loss over updates, together with the loss of ``unswitched`` if there is such a copy."""
@@ -87,7 +84,7 @@ class RunScenes:
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Record from now on the contributions to ``.grad`` and the held-out loss, as far as these panels show them."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
-        self._path_has_arrows = alone and self.run.record.is_two_weights  # only one panel has the arrows
+        self._path_has_arrows = alone and self.run.record.is_two_weights  # draw the arrows in one panel only
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
@@ -109,7 +106,7 @@ class RunScenes:
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """Return the contributions to ``.grad``, as far as ``Run.watch_gradients`` recorded them; adapt their scale."""
+        """Return Arrows for the contributions to ``.grad`` that ``Run.watch_gradients`` recorded; adapt their scale."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -141,11 +138,11 @@ class RunScenes:
         return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape:
-        """Return contours, the path of the weights and, unless a gradient panel has them, the arrows of ``.grad``."""
+        """Return contours, the path of the weights and, unless a gradient panel shows them, the gradient arrows."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
-        """Return bytes by category over the updates that were watched last; the current bytes if none was watched."""
+        """Return bytes by category over the updates watched last, or the current bytes if no update was watched."""
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
@@ -217,7 +214,7 @@ class RunScenes:
 
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least ``window``, and for each group of older ones.
+    """Return an arrow for each of the newest contributions, at least ``window``, and one for each group of older ones.
 
     Neighbours form a group if all were applied never, once, or more than once. With two weights, ``x`` and ``y`` are
     the contribution itself; otherwise ``x`` is its projection onto the sum, and ``y`` is 0.
@@ -241,7 +238,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Return arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
+    """Return the arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
     height, asides = 0.0, []
     for arrow in arrows:
         along = abs(arrow.x)
@@ -251,9 +248,6 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
     up, down = math.fsum(y for y in asides if y > 0), -math.fsum(y for y in asides if y < 0)
     times = ((up + down) / (2 * up), (up + down) / (2 * down)) if up and down else (0.0, 0.0)
     return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
-
-
-# Evaluation of a model during its training, without side effects ----------------------------------------------------
 
 
 @contextmanager
@@ -271,7 +265,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def loss_curve(history: History) -> Curve:
-    """Return the loss of a run's history as a scene."""
+    """Return the loss of a history as a Curve."""
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
@@ -290,7 +284,7 @@ class HeldOutLoss:
         run.after_update = self._measure
 
     def curve(self) -> Curve:
-        """Return the measured losses as a scene."""
+        """Return the measured losses as a Curve."""
         if self._run.updates < self._last:  # the run was reset, and has made no update since
             self._begin(self._run.updates)
         self._writer.flush()
@@ -313,14 +307,12 @@ def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contour
     model, task = run.model, run.task
     x, y = (torch.linspace(c - half, c + half, _SURFACE_POINTS) for c in centre)
     weights = torch.stack([x.repeat(_SURFACE_POINTS), y.repeat_interleave(_SURFACE_POINTS)], 1).to(task.device)
-    names = [(name, p.shape, p.numel()) for name, p in model.named_parameters()]
+    params = dict(model.named_parameters())
     batches = list({id(batch): batch for batch in task.batches}.values())
 
     def loss(two: Tensor) -> Tensor:
-        parts, start = {}, 0
-        for name, shape, size in names:
-            parts[name] = two[start : start + size].reshape(shape)
-            start += size
+        values = two.split([param.numel() for param in params.values()])
+        parts = {name: each.reshape(param.shape) for (name, param), each in zip(params.items(), values, strict=True)}
         call = lambda *args, **named: functional_call(model, parts, args, named)  # noqa: E731 - called like a model
         return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
 

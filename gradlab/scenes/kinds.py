@@ -21,11 +21,9 @@ class PanelName(StrEnum):
     """The names of all panels."""
 
     LOSS = "loss"
-    HELD_OUT = "held-out loss"
-    """The loss of the held-out examples, which no batch contains; shown only on request."""
+    HELD_OUT = "held-out loss"  # the loss of the held-out examples, which no batch contains; shown only on request
     GRADIENT = "gradient"
-    PICTURE = "picture"
-    """The task's own picture: digits with predictions."""
+    PICTURE = "picture"  # the task's own picture: digits with predictions
     LANDSCAPE = "landscape"
     SCALER = "scaler"
     MEMORY = "memory"
@@ -45,7 +43,7 @@ class StatementLabel(StrEnum):
 
 
 BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.ZERO_GRAD})
-"""The calls that change the contents of ``.grad``, or how often they were applied."""
+"""The calls that change the contents of ``.grad``, or the number of times that the contents were applied."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,7 @@ class Curve:
     high: Sequence[float]
     switches: Sequence[tuple[int, str]] = ()  # (update, label such as "zero_grad off"), oldest first
     broken: int | None = None  # the first update whose loss was inf or NaN; the curve ends there
-    now: float = math.nan
-    """The loss of the newest update, as in the status line; its bucket may not be full yet."""
+    now: float = math.nan  # the loss of the newest update, as in the status line; its bucket may not be full yet
     title: str = "loss"
     unswitched: UnswitchedCurve | None = None
 
@@ -89,8 +86,7 @@ class Contours:
 class BatchArrow:
     """The contribution of one batch, or of several older batches together, to ``.grad``, in gradient units."""
 
-    batches: Span | None
-    """The first and the last batch; None for a part of ``.grad`` that did not come from a backward pass."""
+    batches: Span | None  # the first and the last batch; None for a part of ``.grad`` that is not from a backward pass
     x: float
     y: float
     share: float  # its projection onto the sum, as a fraction of the sum's length; negative if it points the other way
@@ -113,7 +109,7 @@ class Arrows:
     contours: Contours | None = None
     measured: bool = True  # False if the contribution of the newest batch was not recorded
     elements: int = 0  # elements of ``.grad`` if the arrows are laid flat, else 0
-    reach: float = 0.0  # how far the picture reaches in gradient units (``Camera``); 0 for as far as the arrows need
+    reach: float = 0.0  # reach of the picture in gradient units (``Camera``); 0 to fit the arrows
     path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest point first
     move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
     one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 for none
@@ -121,7 +117,7 @@ class Arrows:
 
 @dataclass(frozen=True)
 class Landscape:
-    """The loss surface of a two-weight model with the path of the weights (oldest first, thinned)."""
+    """The loss surface of a two-weight model, and the path of the weights, thinned and with the oldest point first."""
 
     contours: Contours
     path: Sequence[tuple[float, float]]
@@ -135,8 +131,7 @@ class ScalerHistory:
     updates: Sequence[float]
     scale: Sequence[float]
     skipped: Sequence[int]
-    underflow: Sequence[float]
-    """Share of gradient elements that fp16 would round to zero if the loss were not scaled."""
+    underflow: Sequence[float]  # share of gradient elements that fp16 would round to zero if the loss were not scaled
 
 
 @dataclass(frozen=True)
@@ -153,17 +148,14 @@ class Samples:
 class Memory:
     """Bytes by category over the last watched updates, statement by statement.
 
-    A statement has one or more points: the bytes that were alive while a module ran. An interval whose peak and
-    end are known has a pair of points, first the peak and then the end. Each storage is counted once.
+    A statement has one or more points: the bytes that were alive while a module ran. If the bytes at the peak and at
+    the end of that time are known, it has two points, first the peak and then the end. Each storage is counted once.
     """
 
-    statements: Sequence[str]
-    """The label of each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
+    statements: Sequence[str]  # labels of the statements of all shown updates, in the order in which they ran
     starts: Sequence[int] = ()  # the index of each statement's first point
-    categories: dict[str, Sequence[int]] = field(default_factory=dict)
-    """The bytes at every point by category: "weights", "gradients", ..."""
-    updates: Sequence[tuple[int, int]] = ()
-    """(index of its first statement, number of the update) for each shown update, oldest first."""
+    categories: dict[str, Sequence[int]] = field(default_factory=dict)  # category, such as "weights" -> bytes at points
+    updates: Sequence[tuple[int, int]] = ()  # (index of first statement, number of update), oldest update first
     modules: Sequence[str] = ()  # the dotted name of the running module at each point, "" outside of all modules
     capacity: tuple[str, int] | None = None  # name and usable bytes of the card with which the peak is compared
     allocated: int | None = None  # CUDA only: bytes that PyTorch's allocator has given to tensors
@@ -175,8 +167,7 @@ class Memory:
 class Fit:
     """Memory peaks compared with the capacities of graphics cards."""
 
-    bars: Sequence[tuple[str, dict[str, int]]]
-    """(label, bytes at the peak by category) of each bar, left to right; ``verdict`` is about the last bar."""
+    bars: Sequence[tuple[str, dict[str, int]]]  # (label, bytes at the peak by category) of each bar, left to right
     cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
     verdict: str = ""  # a phrase on whether the last bar fits a card

@@ -90,7 +90,7 @@ def find_oom(error: BaseException | None) -> BaseException | None:
 
 
 def explain_oom(run: Run, error: BaseException) -> str:
-    """Return sentences on where memory ran out (the line if known, else the update) and on ways to continue."""
+    """Return sentences on where memory ran out (the line or, if it is unknown, the update) and on ways to continue."""
     where = f"in update {run.updates + 1:,}"
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
@@ -177,7 +177,7 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 def suggestions(
     at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Return a sentence with ways to reduce a peak above ``room``, largest category first, or why there are none."""
+    """Return a sentence with ways to reduce a peak above ``room``, the largest category first, or why none helps."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):
@@ -205,7 +205,7 @@ def with_article(card: str) -> str:
 
 
 _MOST_UPDATES = 2
-_MOST_STATEMENTS = 130  # in several updates together: more statements would each be narrower than two pixels
+_MOST_STATEMENTS = 130  # maximum number in several updates together, so that each is at least two pixels wide
 
 
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:

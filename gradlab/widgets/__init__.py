@@ -1,7 +1,5 @@
 """The widgets of notebooks: the Lab, the ForecastLab, instruments, ``compare``, and the questions of ``predict``."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .._lazy import load_lazily

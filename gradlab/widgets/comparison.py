@@ -31,8 +31,8 @@ class Row:
     last: float
     lowest: float
     worst: float
-    norm: float  # of the gradients that the last step applied
-    bytes: int  # of weights, gradients and optimizer state
+    norm: float  # norm of the gradients that the last step applied
+    bytes: int  # bytes of weights, gradients and optimizer state
     diverged: int | None  # the first update with a loss of inf or NaN, None if there is none
 
 
@@ -101,8 +101,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Com
             curves[label] = loss_curve(run.record)
             run.close()
     reused = [label for label, recipe in recipes.items() if not recipe.zero_grad]
-    drawing = draw_comparison(curves, f"{task.name}: loss", reused=reused)
-    return Comparison(task.name, updates, rows, curves, drawing)
+    return Comparison(task.name, updates, rows, curves, draw_comparison(curves, f"{task.name}: loss", reused=reused))
 
 
 def _row(label: str, first: float, run: Run) -> Row:

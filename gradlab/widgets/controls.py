@@ -14,7 +14,7 @@ from .frames import coloured
 PRESSED_LINE = "line"
 CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
 """The names for ``controls=[...]`` of a Lab. With "line" or "zero_grad", a click on the line of ``zero_grad()`` turns
-that switch off or on; "edit" is the button below the code, and "speed" the list next to Play."""
+``zero_grad`` off or on; "edit" is the button below the code, and "speed" is the list next to Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Updates per second by label; 0 runs one statement at a time, None runs as fast as possible."""
 MOST_IN_BEATS = 10.0
@@ -27,7 +27,7 @@ MOST_PIECES = 8  # maximum number of calls in the value of an Order
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Choice):
-    """A choice on a slider, which stays at each option for ``every`` ms while it plays; with 0, it cannot play."""
+    """A choice on a slider, which stays at each option for ``every`` ms while it plays; at 0 ms, it cannot play."""
 
     kind = "slider"
     every: int = 0
@@ -55,7 +55,7 @@ class Order(Switch):
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the names, separated by single spaces. Raises ValueError for unknown names, none or too many."""
+        """Return the names, separated by single spaces. Raises ValueError for no, too many or unknown names."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
@@ -73,12 +73,12 @@ class Control:
 
     @classmethod
     def tick(cls, name: str, label: str = "", start: bool = True) -> Control:
-        """Return a checkbox."""
+        """Return a control with a checkbox."""
         return cls(name, OnOff(label=label), start)
 
     @classmethod
     def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
-        """Return a list to choose from; ``options`` are values, or tuples of a label and a value."""
+        """Return a control that offers a list of options. ``options`` are values or (label, value) tuples."""
         labels, values = (), tuple(options)
         if isinstance(values[0], tuple):
             labels, values = zip(*values, strict=True)
@@ -95,14 +95,14 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a slider over ``values``, labelled by ``text``; ``plays`` (True or ms per value) lets it play."""
+        """Return a control with a slider over ``values``, labelled by ``text``; ``plays`` (True or ms) lets it play."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
         return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
 
     @classmethod
     def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Control:
-        """Return a slider from ``low`` to ``high`` that moves in steps of ``step``."""
+        """Return a control with a slider from ``low`` to ``high`` that moves in steps of ``step``."""
         return cls(name, Range(label=label, low=low, high=high, step=step), start)
 
     @classmethod
@@ -155,8 +155,7 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value
         return Control.choice(name, switch.label, start, [("off", "off"), *((switch.text(n), n) for n in offered)])
-    typed = isinstance(switch, (Positive, Whole))
-    return Control(name, switch, switch.text(value) if typed else value)
+    return Control(name, switch, switch.text(value) if isinstance(switch, (Positive, Whole)) else value)
 
 
 def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:

@@ -99,7 +99,6 @@ class ForecastLab(Instrument):
     ) -> None:
         values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
-        """The chosen settings."""
         self.result: Any = None  # the newest Forecast, None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result
@@ -225,7 +224,7 @@ class ForecastLab(Instrument):
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
-            if result is not None:  # the total is the one that Forecast.fits compares
+            if result is not None:  # the sum is ``need.total``, which Forecast.fits compares with the card
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
@@ -237,7 +236,7 @@ class ForecastLab(Instrument):
         self._extra = ""
         settings = self.settings
         if settings not in self._forecasts:
-            self._failed = settings  # until it succeeds
+            self._failed = settings  # until the forecast succeeds
             sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("batch", "context", "checkpoint")}
             self._forecasts[settings] = forecast(settings.model, settings.recipe, **sizes)
             if len(self._forecasts) > MAX_CACHED:

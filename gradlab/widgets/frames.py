@@ -1,7 +1,7 @@
 """Requests from the browser, the replies, and the frames in the replies, which show the results.
 
 A frame holds the changes of a lab since the previous frame; a costly panel is redrawn in some frames only.
-``front/README.md`` lists the fields of messages, which must be checked, and of frames.
+``front/README.md`` lists the fields of requests, which must be checked, and of frames.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Request:
 
 
 def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
-    """Return the reply to a message: the frames of ``act``, or else a frame of ``source``, which also shows errors."""
+    """Return the reply to a message: the frames of ``act``. If it fails or gives none, add a frame of ``source``."""
     start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
@@ -102,16 +102,13 @@ def shorten_message(text: str) -> str:
     return plain if len(plain) <= _MAX_MESSAGE_LENGTH else f"{plain[: _MAX_MESSAGE_LENGTH - 60]} ..."
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Pace:
-    """Minimum pauses between two drawings of a panel while playing, in ms; the first panel is drawn in every frame."""
+    """Minimum pauses between two drawings of a panel in playback, in ms; the first panel is drawn in every frame."""
 
     share: float  # pause for each ms of processor time that drawing the panel takes
     rests: Mapping[PanelName, float]  # pause of these panels, however cheap their drawing is
-    usual_rest: float  # the same for all other panels, such as memory, whose Ledger also slows down training
+    usual_rest: float  # pause of all other panels, such as memory, whose Ledger also slows down training
     panel_words: float = 0.0  # pause between two changes of the panels' text alternatives
     always: frozenset[PanelName] = frozenset()  # panels that are drawn in every frame, whatever they cost
 
@@ -119,7 +116,7 @@ class Pace:
 # At 60 frames a second, FAST draws these panels, the lessons' subject, in every second frame, others in every seventh.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
 SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
-"""For playing single statements, and updates so slow that a reader can follow each call."""
+"""For playback of single statements, and of updates so slow that a reader can follow each call."""
 FAST = Pace(10.0, _RESTS, 105.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where drawing slows the training down."""
@@ -146,7 +143,7 @@ class PanelDrawings:
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return these panels' Drawings at ``now`` ms of playing; ``only_due`` redraws only the first and those due."""
+        """Return these panels' Drawings at ``now`` ms of playback; ``only_due`` redraws the first and due panels."""
         keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
@@ -164,7 +161,7 @@ class PanelDrawings:
         return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
-        """Return whether the pause of a panel has passed at ``now`` ms of playing."""
+        """Return whether the pause of a panel has passed at ``now`` ms of playback."""
         return now >= self._due.get(name, 0.0)
 
     def draw_next(self, name: PanelName) -> None:

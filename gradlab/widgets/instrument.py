@@ -45,8 +45,7 @@ class Instrument(Live):
     """
 
     title: ClassVar[str]
-    size: ClassVar[tuple[int, int]] = (460, 300)
-    """Width and height of a panel in CSS pixels, in still pictures and on a page without a kernel."""
+    size: ClassVar[tuple[int, int]] = (460, 300)  # of a panel in CSS pixels, in still pictures and without a kernel
 
     def __init__(self, **start: Any) -> None:
         controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
@@ -56,7 +55,6 @@ class Instrument(Live):
             controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
-        """The current values of the controls, by name."""
         self._cached_view = lru_cache(MAX_CACHED)(lambda *pairs: self.render(dict(pairs)))
         self._alarm = ""
         self._writer = FrameWriter()
@@ -115,7 +113,6 @@ class Instrument(Live):
         return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
-        """Return the code that ran, its highlighted and changed lines marked, with the View's sentences below."""
         texts = [text for text in (view.state, view.note) if text]
         return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, texts)
 
@@ -190,7 +187,7 @@ class Instrument(Live):
         return {}
 
     def packed(self) -> Packed:
-        """Return the recording for a page without a kernel, which begins with the start values."""
+        """Return the recording for a page without a kernel. Its first setting is the start values."""
         recorded = list(self.recorded())  # called first, because ``recorded`` may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}

@@ -1,4 +1,4 @@
-"""The Lab: a training loop that is drawn live and driven by calls from a notebook and requests from a browser."""
+"""The Lab: a training loop that is drawn live, and controlled by calls in a notebook and requests of a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
-_SLICE_SECONDS = 0.04  # maximum training time for a frame at full speed; at other speeds, work time before a reply
+_SLICE_SECONDS = 0.04  # maximum training time for a frame at full speed; at other speeds, work time that ends a reply
 _MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply: in general, and at full speed
 _MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each beat
 _MAX_UPDATES_PER_FRAME = 1000
@@ -63,7 +63,6 @@ class Lab(Live):
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)
-        """The LabModel: the run with its panels, messages and actions."""
         self.model.plays_first = on_off("Lab: play", play)
         self._writer = self.model.writer
 
@@ -114,7 +113,7 @@ class Lab(Live):
         return self
 
     def step(self, statements: int = 1) -> Lab:
-        """Run statements: the deprecated name of ``run_statements``."""
+        """Run statements; a deprecated alias of ``run_statements``."""
         warnings.warn("Lab.step is now Lab.run_statements", DeprecationWarning, stacklevel=2)
         return self.run_statements(statements)
 
@@ -133,7 +132,7 @@ class Lab(Live):
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again with the same task, loop and seed; ``weights`` are start values, None for the previous ones."""
+        """Begin again with the same task, loop and seed, from ``weights``; None for the previous start values."""
         with lock:
             self.model.begin_again(weights)
             self._show()
@@ -165,10 +164,8 @@ class Lab(Live):
         with lock:
             return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
-    # Views -----------------------------------------------------------------------------------------------------------
-
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Return the reply to a message from the browser; an interrupt of the kernel ends training and playing."""
+        """Return the reply to a message from the browser; an interrupt of the kernel ends training and playback."""
         on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
@@ -221,9 +218,6 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-# Requests of a browser ------------------------------------------------------------------------------------------------
-
-
 def _hello(model: LabModel, request: Request) -> list[Frame]:
     """Return a whole frame; in the reply to the first browser, ``play`` is true if the lab plays by itself."""
     model.writer.start_over()
@@ -248,7 +242,7 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # sent before the browser received ``stop``
-        model.stopped = not model.playing  # repeated until another playing begins, since a reply may be lost
+        model.stopped = not model.playing  # repeat ``stop`` until playback starts again: a reply may have been lost
         yield model.frame(only_due=True)
         return
     if play_id != model.play_id and not model.interrupted:
@@ -277,7 +271,6 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 
 
 def _turn(model: LabModel, request: Request) -> None:
-    """Set a switch to the value that was chosen or typed in its control, or choose another task."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
     model.writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
     if name == "task":
@@ -331,13 +324,13 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "edit": (_edit, "goes on"),
     "press": (_press, "goes on"),
 }
-"""The function for each kind of request (``front/README.md``), and its effect on playing, "" for none."""
+"""The function for each kind of request (``front/README.md``), and its effect on playback, "" for none."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
     act, playing = _REQUESTS[request.kind(_REQUESTS)]
     if playing:
-        model.stopped = False  # the end of an earlier playing has been reported
+        model.stopped = False  # the end of earlier playback has been reported
     if playing == "ends":
         model.playing = model.interrupted = False
         if act is not _REQUESTS["pause"][0]:

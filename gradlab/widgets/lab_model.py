@@ -26,8 +26,8 @@ REQUEST_SECONDS = 1.0  # maximum training time for one request of the browser, s
 INTERRUPTED = "Interrupted. Press Play to continue."
 _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update has been running for over a second"
-_NOTE_MS = 6000.0  # ms of playing for which a note is shown
-_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last update
+_NOTE_MS = 6000.0  # ms of playback for which a note is shown
+_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last of them
 
 
 class LabModel:
@@ -41,14 +41,14 @@ class LabModel:
         self.speed = speed  # a key of SPEEDS: the speed of Play until the learner chooses another
         self.pace_at: Callable[..., Pace] = live_pace  # returns the pauses between drawings of costly panels
         self.plays_first = False  # whether the first browser that shows the lab plays it at once
-        self.playing = False  # True from the first request for frames to the end of playing
-        self.interrupted = False  # True after an interrupt of the kernel, until the playing has ended
-        self.stopped = False  # True from the moment when playing ends by itself to the learner's next request
+        self.playing = False  # True from the first request for frames to the end of playback
+        self.interrupted = False  # True after an interrupt of the kernel, until playback has ended
+        self.stopped = False  # True from the moment when playback ends by itself to the learner's next request
         self.play_id: tuple[Any, Any] = (None, None)  # the newest ``client`` and ``play`` of a request for frames
-        self.stopped_play_id: tuple[Any, Any] = (None, None)  # the ``play_id`` of the last playing that ended by itself
+        self.stopped_play_id: tuple[Any, Any] = (None, None)  # ``play_id`` when playback last ended by itself
         self.draft, self.wrong = "", 0  # the learner's loop that was refused or failed, and the line with the error
-        self._now = 0.0  # playing time: the sum of the durations of the frames so far, in ms
-        self.note, self._note, self._note_ends = "", "", 0.0  # current note, last note shown, its end in playing time
+        self._now = 0.0  # playback time: the sum of the durations of the frames so far, in ms
+        self.note, self._note, self._note_ends = "", "", 0.0  # current note, last note shown, its end in playback time
         self.oom_message = ""  # the explanation of the newest out-of-memory error
         self.unswitched: Counterfactual | None = None  # a copy of the run that continues without the newest switch
         self.unswitched_share = 0.1  # share of a processor core that this copy may use
@@ -69,8 +69,6 @@ class LabModel:
             self.screen.scenes.watch_for(self.panels())
         self._forget_unswitched()
         self.note = note
-
-    # Views ------------------------------------------------------------------------------------------------------------
 
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show; the task's usual panel replaces a chosen one that the task lacks."""
@@ -101,14 +99,14 @@ class LabModel:
 
     @property
     def warning(self) -> str:
-        """The warning about the run, or else the doctor's findings in the learner's own loop; "" without either."""
+        """The warning about the run or, in the learner's own loop, the doctor's findings; "" if nothing is wrong."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return the changes since the previous frame; ``only_due`` redraws only the panels that are due."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
         gradient = drawings.get(PanelName.GRADIENT)
-        if not only_due or gradient is None or gradient is not self._gradient:  # texts match this Drawing
+        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match the gradient panel
             self._gradient = gradient
             if self.note != self._note:
                 self._note_ends = self._now + _NOTE_MS
@@ -130,8 +128,6 @@ class LabModel:
             **lab_settings(self.runner, self.controls, self.speed),
         )
         return {**frame, "stop": True} if self.stopped else frame
-
-    # Training ---------------------------------------------------------------------------------------------------------
 
     def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
         """Run this number of statements; each is shown for ``every`` ms."""
@@ -212,7 +208,7 @@ class LabModel:
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
-        """Take the locks for training that is shown for ``every`` ms; then train the copy without the newest switch."""
+        """Hold the locks during training, then train the copy without the newest switch; ``every`` is playback time."""
         with main_thread.hold(), lock:
             # The doctor checks only the learner's own loop; for a recipe's loop, ``warning`` is enough.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
@@ -236,8 +232,6 @@ class LabModel:
             self.screen.draw_next(PanelName.MEMORY)
         is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and is_due
-
-    # Beginning again --------------------------------------------------------------------------------------------------
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
         """Begin again from ``weights``, None for the previous start. Raises ValueError if their number is wrong."""
@@ -283,8 +277,6 @@ class LabModel:
         self.runner.close()
         self._reset_point = None
         self.show(runner, f"A new run, with lr {task.lr:g} for this task.")
-
-    # Another loop -----------------------------------------------------------------------------------------------------
 
     def switch(self, recipe: Recipe) -> None:
         """Switch to another recipe after the current update. Raises LoopError if that update cannot be completed."""
@@ -332,8 +324,6 @@ class LabModel:
             if PanelName.HELD_OUT in self.panels():
                 self.screen.scenes.watch_unswitched(copy)
 
-    # Without the newest switch ----------------------------------------------------------------------------------------
-
     def _shows_unswitched(self) -> bool:
         """Return whether a loss and a switch are shown, but not a GPU's memory, which would include the copy's."""
         panels = self.panels()
@@ -349,21 +339,19 @@ class LabModel:
         self._end_unswitched("no longer shown")
         self.unswitched = self.screen.scenes.unswitched = None
 
-    # Errors -----------------------------------------------------------------------------------------------------------
-
     def stop(self, note: str) -> None:
-        """End the playing, and show the reason as a note."""
+        """End playback, and show the reason as a note."""
         self.playing = self.interrupted = False
         self.stopped, self.stopped_play_id = True, self.play_id
         self.note = note
 
     def stop_if_done(self) -> None:
-        """End the playing if the loop has ended."""
+        """End playback if the loop has ended."""
         if self.runner.engine.done:
             self.stop("The loop has ended. Reset starts it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as a note; all but a RequestError end playing. A failed loop stays open in the editor."""
+        """Show an error as a note. All but a RequestError end playback; a failed loop stays open in the editor."""
         if isinstance(error, RequestError):
             self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):

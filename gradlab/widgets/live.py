@@ -28,7 +28,7 @@ _CONTROLS_HEIGHT_PX = 110  # height of a live lab's controls, which its still pi
 
 
 def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
-    """Return the still picture of a lab: the warning, the loop, which ``listing`` makes for a width, and the panels."""
+    """Return the still picture of a lab: warning, loop and panels. ``listing`` makes the loop's Listing for a width."""
     count = len(panels)
     in_line = count in _PANEL_SIZES_PX  # whether the loop is in the first row, not to the left of all rows
     size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
@@ -47,7 +47,7 @@ class Live(ABC):
     _front: FrontEnd | None = None
     _writer: FrameWriter
     _replying = False
-    _driven_by: int | None = None  # number of the last cell that changed the view after it was shown
+    _changed_by: int | None = None  # number of the last cell that changed the view after it was shown
     _before: Frame | None = None  # the newest frame before that cell
 
     @abstractmethod
@@ -87,8 +87,8 @@ class Live(ABC):
         with lock:
             if self._front is not None and not self._replying:
                 cell = cell_number()
-                if self._before is None or self._driven_by != cell:
-                    self._driven_by, self._before = cell, self._writer.newest()
+                if self._before is None or self._changed_by != cell:
+                    self._changed_by, self._before = cell, self._writer.newest()
                 self._front.push({"frames": [self.frame()]})
 
     def _display_(self) -> FrontEnd:
@@ -106,7 +106,7 @@ class Live(ABC):
         with lock:
             png, alt, text = to_png(self._picture()), self.text, repr(self)
             if self._front is not None:
-                before = self._before if self._driven_by == cell_number() else None
+                before = self._before if self._changed_by == cell_number() else None
                 self._front.freeze(before or self._writer.newest())
             self._before = None
             front = self._display_()
@@ -136,7 +136,7 @@ def _still_html(lab_id: str, png: bytes, alt: str) -> str:
         "runs (<code>pip install anywidget</code>) and reload this page. The call "
         "<code>lab.run(updates=20)</code> works without the live lab."
     )
-    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # as for the live lab, so that nothing moves later
+    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # as high as the live lab, so that nothing moves
     return (
         f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, alt, _pixels(png, 16))}'
         f"<p>{html.escape(alt)}</p><p>{help_}</p></div>"
@@ -174,7 +174,7 @@ class Packed:
         """Return one HTML document that plays the recording without a kernel and without a network."""
         entry, player = _PLAYERS[self.kind]
         module = player_module(entry).replace("</script", "<\\/script")
-        icon = '<link rel="icon" href="data:,">\n'  # otherwise browsers request one
+        icon = '<link rel="icon" href="data:,">\n'  # otherwise browsers request an icon
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
 <noscript>{png_img(to_png(self.still), self.alt, 800)}<p>{html.escape(self.alt)}</p></noscript>

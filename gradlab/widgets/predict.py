@@ -17,14 +17,12 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-# Name of a question -> the chosen option, and whether it is right, which is None until the answer is shown.
-Guesses = dict[str, tuple[str, bool | None]]
-GUESSES: Guesses = {}
-"""The guesses in this kernel: a cell that is run again creates a new Prediction with the same guess."""
+Guesses = dict[str, tuple[str, bool | None]]  # question -> (guess, whether it is right or, until that is told, None)
+GUESSES: Guesses = {}  # the guesses in this kernel: a cell that is run again creates a Prediction with the same guess
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question; the browser sets ``guess`` at the choice, and ``told`` when it shows the answer."""
+    """The widget of a question. The browser sets ``guess`` at a choice, and ``told`` when it shows the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
@@ -94,8 +92,7 @@ class Prediction:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        script = f'<script type="module">\n{bet_script()}</script>'
-        still = f"<style>{bet_style()}</style>{self.page}{script}"
+        still = f'<style>{bet_style()}</style>{self.page}<script type="module">\n{bet_script()}</script>'
         return {"application/vnd.jupyter.widget-view+json": view, "text/html": still, "text/plain": repr(self)}
 
 

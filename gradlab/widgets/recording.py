@@ -32,13 +32,13 @@ Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it c
 
 @dataclass
 class Track:
-    """A recorded run: the lab's own, or a branch of another, with ``switch`` turned to ``value`` at ``update``."""
+    """A recorded run: the lab's own, or a branch of another run, with ``switch`` turned to ``value`` at ``update``."""
 
-    parent: int | None  # index of the track that this one branches off, None for the lab's own run
+    parent: int | None  # index of the track from which this track branches off, None for the lab's own run
     update: int
     switch: str = ""
     value: Any = None
-    frames: list[Frame] = field(default_factory=list)  # the first is whole, the others hold changes
+    frames: list[Frame] = field(default_factory=list)  # the first frame is whole, the others hold changes
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,8 @@ class Recording:
 
     title: str
     caption: str
-    marks: list[int]
-    """Updates at which switches can be turned."""
-    opens: int
-    """The update at which the page opens."""
+    marks: list[int]  # updates at which switches can be turned
+    opens: int  # the update at which the page opens
     tracks: list[Track]
     alt: str
     still: list[Placed] = field(repr=False)
@@ -77,8 +75,7 @@ def record_lab(
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
     every = sorted({_whole("marks", mark, 0, last, "whole numbers") for mark in marks})
     values = _values(switches, runner.recipe)
-    max_turns = _whole("turns", turns, 1, _MAX_TURNS)
-    tracks = _record_tracks(lab, int(updates), values, every, max_turns)
+    tracks = _record_tracks(lab, int(updates), values, every, _whole("turns", turns, 1, _MAX_TURNS))
     caption = "A recording of a real run: press Play, or drag the slider."
     if values and every:
         caption += f" At its ticks (update {', '.join(map(str, every))}) you can turn {' or '.join(values)}."
@@ -90,8 +87,8 @@ def record_lab(
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
     """Record the lab's own run, and each run with up to ``turns`` switches turned at ``marks``; parents come first."""
-    driven: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
-    runs = [(Track(None, 0), driven, 0)]
+    of_lab: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
+    runs = [(Track(None, 0), of_lab, 0)]
     for number, (track, loops, turned) in enumerate(runs):  # ``runs`` grows in the loop
         track.frames = _record_frames(lab, loops, track.update, updates, values)
         for mark in marks if turned < turns else ():
@@ -137,7 +134,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     if count == start and not frames:  # the loop ended at ``start``
         frames.append(_first_frame(model, values))
     for frame in frames:
-        if "code" in frame and ZERO_GRAD not in values:  # then the line of zero_grad() cannot be pressed
+        if "code" in frame and ZERO_GRAD not in values:  # the line of zero_grad() cannot be pressed on the page
             frame["code"] = {**frame["code"], "turns": [], "hint": False}
     run.close()
     return frames

@@ -41,8 +41,7 @@ _MARK = ".gradlab-site"  # name of the file that marks a folder which this modul
 class SiteAddress:
     """The repository's address on the web, for links to its files, to Binder and to Colab."""
 
-    repository: str = ""
-    """A URL such as ``https://github.com/YOU/NAME``, or "" for no such links."""
+    repository: str = ""  # a URL such as ``https://github.com/YOU/NAME``, or "" for none of these links
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
@@ -72,7 +71,11 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
     Raises:
         ValueError: for an invalid argument, for a notebook that fails, or if pagefind is missing or fails.
     """
-    _check_target(out)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"OUT must be a folder, got the file {str(out)!r}")
+    if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
+        allowed = "a new or empty folder, or one that holds an earlier site"
+        raise ValueError(f"OUT must be {allowed}, got {str(out)!r}, which contains other files")
     numbers = [notebook.number for notebook in series_notebooks()]
     if only not in (None, *numbers):
         raise ValueError(f"--only must be one of {', '.join(numbers)}, got {only!r}")
@@ -102,13 +105,6 @@ def _sigterm_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _check_target(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"OUT must be a folder, got the file {str(out)!r}")
-    if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
-        raise ValueError(f"OUT must be new, empty or an earlier site, got {str(out)!r}, which holds other files")
 
 
 class _Site:
@@ -179,16 +175,9 @@ class _Site:
     def _write_shared(self, home: Replay, step: Callable[[str], None]) -> None:
         """Write all pages except lessons, slides and handouts."""
         for document in self.documents:
-            html = document_html(self.root, document)
+            about = {"content": document_html(self.root, document), "searched": document.searched}
             folder = str(PurePosixPath(document.file).parent)
-            self._page(
-                document.page,
-                "document.html.j2",
-                folder,
-                title=document.title,
-                content=html,
-                searched=document.searched,
-            )
+            self._page(document.page, "document.html.j2", folder, title=document.title, **about)
             step(document.page)
         self._write_home(home)
         step("index.html")
@@ -219,19 +208,15 @@ class _Site:
 
     def _write_lesson(self, order: int, path: Path, lesson: Lesson) -> None:
         neighbors = [None, *self.notebooks, None][order : order + 3 : 2]
-        before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in neighbors)
+        before, after = ((f"{each.stem}.html", each.stem.replace("_", " ")) if each else None for each in neighbors)
         about: dict[str, Any] = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
         about |= {"entry": self.entries[order], "before": before, "after": after}
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
         page = f"../{path.stem}.html"
         cells = [str(cell) for cell in slide_cells(lesson, page)]
         teachers = (self.root / "notebooks" / "README.md").read_text(encoding="utf-8")
-        about = {
-            "lesson": lesson,
-            "cells": cells,
-            "lesson_page": page,
-            "note": str(opening_note(teachers, lesson.number)),
-        }
+        about = {"lesson": lesson, "cells": cells, "lesson_page": page}
+        about["note"] = str(opening_note(teachers, lesson.number))
         self._page(f"slides/{path.stem}.html", "slides.html.j2", "notebooks", title=f"Slides: {lesson.title}", **about)
 
     def _write_home(self, replay: Replay) -> None:
@@ -260,21 +245,13 @@ class _Site:
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
         """Return the address for a link on ``page`` that is relative to ``folder``; None if there is no target."""
-        root = "../" * page.count("/")
+        files = self.address.file("")
         if re.match(r"(https?|mailto):", link):
-            ours = self.address.repository
-            if not ours or not link.startswith(f"{ours}/blob/{self.address.tag}/"):
+            if not files or not link.startswith(files):
                 return link
-            link, folder = link.removeprefix(f"{ours}/blob/{self.address.tag}/"), ""
+            link, folder = link.removeprefix(files), ""
         path, separator, fragment = link.partition("#")
         target = os.path.normpath(PurePosixPath(folder) / path).replace(os.sep, "/")
         if target in self.pages:
-            return f"{root}{self.pages[target]}{separator}{fragment}"
-        if (self.root / target).exists():
-            url = self.address.file(target)
-            return f"{url}{separator}{fragment}" if url else None
-        return None
-
-
-def _title_of(path: Path) -> str:
-    return path.stem.replace("_", " ", 1).replace("_", " ")
+            return f"{'../' * page.count('/')}{self.pages[target]}{separator}{fragment}"
+        return f"{files}{target}{separator}{fragment}" if files and (self.root / target).exists() else None

@@ -12,10 +12,8 @@ from bs4 import BeautifulSoup, Tag
 
 from .pages import html_soup
 
-MAX_REPLAY_BYTES = 500_000
-"""Maximum size of a recording, compressed."""
-MAX_PAGE_BYTES = 3_000_000
-"""Maximum size of a page and of all files that it loads before a recording is requested, compressed."""
+MAX_REPLAY_BYTES = 500_000  # maximum size of a recording, compressed
+MAX_PAGE_BYTES = 3_000_000  # maximum compressed size of a page with the files that it loads, without recordings
 _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 

@@ -22,12 +22,9 @@ class Document(NamedTuple):
     file: str
     page: str
     title: str
-    menu: str = ""
-    """Its label in the menu, "" if it is not in the menu."""
-    footer: str = ""
-    """Its label at the foot of every page, "" if it is not there."""
-    searched: bool = True
-    """Whether it is in the search index; documents about the project's development are not."""
+    menu: str = ""  # the label in the menu, "" if the document is not in the menu
+    footer: str = ""  # the label at the foot of every page, "" if the document is not there
+    searched: bool = True  # whether the search index includes the document: not if it is about the development
 
 
 DOCUMENTS = (
@@ -78,13 +75,10 @@ def _graph_text(graph: str) -> str:
     for start, end in re.findall(r"^\s*(\w+) -[^>]*> (\w+)$", graph, re.MULTILINE):
         arrows.setdefault(start, []).append(end)
 
-    def title(name: str) -> str:
-        return names.get(name, name).partition("<br>")[0]
-
     lines = []
     for name, label in names.items():
         head, _, description = label.partition("<br>")
-        uses = ", ".join(title(each) for each in arrows.get(name, []))
+        uses = ", ".join(names.get(each, each).partition("<br>")[0] for each in arrows.get(name, []))
         lines.append(f"- **{head}**: {description}" + (f" \u2192 {uses}" if uses else ""))
     return "\n".join(lines) + "\n"
 
@@ -95,8 +89,7 @@ class Name:
 
     name: str
     signature: str
-    text: str
-    """The docstring as HTML."""
+    text: str  # the docstring as HTML
     members: tuple[Name, ...] = ()
 
 
@@ -124,18 +117,14 @@ def _members(owner: type) -> Iterator[Name]:
         if name.startswith("_") or not home.__module__.startswith("gradlab"):
             continue
         function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-        if callable(function) or isinstance(function, property):
-            text = docstring_html(function)
-            if text:
-                yield Name(name, "" if isinstance(function, property) else _signature(function), text)
+        if (callable(function) or isinstance(function, property)) and (text := docstring_html(function)):
+            yield Name(name, _signature(function), text)
 
 
 def _signature(value: Any) -> str:
-    if inspect.ismodule(value):
-        return ""
     try:
         signature = inspect.signature(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # a module or a property has none
         return ""
     parameters = [each for name, each in signature.parameters.items() if name not in ("self", "cls")]
     unannotated = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
@@ -154,18 +143,9 @@ class Verdicts:
 
     code: str
     title: str
-    says: str
+    says: str  # the claim as HTML
     by_version: tuple[str, ...]
-
-    @property
-    def says_html(self) -> str:
-        """The article's claim as HTML."""
-        return inline_html(self.says)
-
-    @property
-    def differ(self) -> bool:
-        """Whether the verdict differs between versions of PyTorch."""
-        return len(set(self.by_version)) > 1
+    differ: bool  # whether the verdict differs between versions of PyTorch
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
@@ -174,8 +154,8 @@ def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
 
     results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     verdicts = {key: {claim["code"]: claim["verdict"] for claim in each["claims"]} for key, each in results.items()}
-    rows = [
-        Verdicts(code, claim.title, claim.says, tuple(each.get(code, "\u2013") for each in verdicts.values()))
-        for code, claim in CLAIMS.items()
-    ]
+    rows = []
+    for code, claim in CLAIMS.items():
+        by_version = tuple(each.get(code, "\u2013") for each in verdicts.values())
+        rows.append(Verdicts(code, claim.title, inline_html(claim.says), by_version, len(set(by_version)) > 1))
     return list(results), rows

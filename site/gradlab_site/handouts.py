@@ -27,10 +27,8 @@ class ExitQuestion:
 
     question: str
     answer: str
-    wrong: str
-    """The wrong answer to expect."""
-    say: str
-    """The teacher's reply to the wrong answer."""
+    wrong: str  # the wrong answer to expect
+    say: str  # the teacher's reply to the wrong answer
     options: tuple[str, ...] = ()
 
 
@@ -46,13 +44,10 @@ class WorksheetText:
     """The worksheet of a notebook. tests/refresh_worksheets.py copies title, aims and bets from the notebook."""
 
     title: str
-    aims: tuple[str, ...]
-    """Skills that the notebook teaches, worded to follow "Afterwards you can"."""
-    bets: tuple[str, ...]
-    """The names of the core's questions, in order."""
+    aims: tuple[str, ...]  # skills that the notebook teaches, worded to follow "Afterwards you can"
+    bets: tuple[str, ...]  # the names of the core's questions, in order
     ticket: tuple[ExitQuestion, ...]
-    contexts: Mapping[str, BetContext]
-    """Contexts of bets, by the bet's name."""
+    contexts: Mapping[str, BetContext]  # name of a bet -> its context
 
 
 @cache
@@ -73,7 +68,7 @@ def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> Ex
     if question.options and not {question.answer, question.wrong} <= set(question.options):
         raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
     if question.answer == question.wrong:
-        raise ValueError(f"worksheet {number}: the wrong answer must not be the right one for {question.question!r}")
+        raise ValueError(f"worksheet {number}: right and wrong answer must differ for {question.question!r}")
     return question
 
 

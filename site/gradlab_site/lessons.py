@@ -18,11 +18,10 @@ from .recordings import Replay
 _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
+_MARKUP = re.compile(r"[`*$]")  # signs that headings in Markdown may have
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_NOTEBOOK_ONLY = "gradlab-in-notebook"
-"""The class of phrases such as "Run the next cell", which are dropped from the page."""
-_REPLACED_PARAGRAPHS = ("Time", "Contents")
-"""First words of the paragraphs below the title that the page replaces with its own information."""
+_NOTEBOOK_ONLY = "gradlab-in-notebook"  # class of phrases such as "Run the next cell", which are dropped from the page
+_REPLACED_PARAGRAPHS = ("Time", "Contents")  # first words of paragraphs that the page replaces with other information
 
 
 @dataclass
@@ -44,11 +43,6 @@ class Section:
     anchor: str
     cells: list[Cell]
 
-    @property
-    def html(self) -> str:
-        """The cells as HTML."""
-        return cells_html(self.cells)
-
 
 @dataclass
 class Lesson:
@@ -56,15 +50,12 @@ class Lesson:
 
     number: str
     title: str
-    lead: str
-    """The text below the title, as HTML."""
-    set_up: list[Cell]
-    """The cells between the title and the first section heading or lab, such as imports."""
+    lead: str  # the text below the title, as HTML
+    set_up: list[Cell]  # the cells between the title and the first section heading or lab, such as imports
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
-    sources: list[Section]
-    """All other sections after the core, such as the sources."""
+    sources: list[Section]  # all other sections after the core, such as the sources
 
     @property
     def lead_text(self) -> str:
@@ -86,7 +77,7 @@ def cells_html(cells: Sequence[Cell]) -> str:
 
 def anchor_of(heading: str) -> str:
     """Return the id that Jupyter gives a heading."""
-    return re.sub(r"[`*$]", "", heading).strip().replace(" ", "-")
+    return _MARKUP.sub("", heading).strip().replace(" ", "-")
 
 
 def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Lesson:
@@ -116,7 +107,7 @@ def _cell(cell: Any, element: Tag) -> Cell:
             if parent is not None and not parent.get_text(strip=True):
                 parent.decompose()
         match = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
-        return Cell(element, "text", len(match[1]), _plain(match[2])) if match else Cell(element, "text")
+        return Cell(element, "text", len(match[1]), _MARKUP.sub("", match[2])) if match else Cell(element, "text")
     kind = "code"
     if _QUESTION.search(cell.source):
         kind = "bet"
@@ -137,10 +128,8 @@ def _cell(cell: Any, element: Tag) -> Cell:
 
 def _is_reveal(cell: Any) -> bool:
     """Return whether the hidden outputs of a cell show a loop's result after a bet; the page keeps such outputs."""
-    texts = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
-    return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and any(
-        "The loss goes" in each for each in texts
-    )
+    texts = "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and "The loss goes" in texts
 
 
 def _fold_code(element: Tag, is_name: bool) -> None:
@@ -155,10 +144,6 @@ def _fold_code(element: Tag, is_name: bool) -> None:
         for part in [*code.contents]:
             folded.append(part.extract())
         code.append(folded)
-
-
-def _plain(markdown: str) -> str:
-    return re.sub(r"[`*$]", "", markdown)
 
 
 def _cover(cells: Sequence[Cell]) -> None:
@@ -176,7 +161,6 @@ def _cover(cells: Sequence[Cell]) -> None:
 
 
 def _lesson(number: str, cells: list[Cell]) -> Lesson:
-    """Return the Lesson of these cells, split into parts by their headings."""
     parts: dict[str, list[Cell]] = {"core": [], "deeper": [], "exercises": [], "sources": []}
     part = "core"
     for cell in cells:
@@ -189,18 +173,12 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
             elif part != "core":
                 part = "sources"
         parts[part].append(cell)
-    title, lead = _title(parts["core"][0])
-    start = next(index for index, cell in enumerate(parts["core"]) if cell.level == 2 or cell.kind == "live")
-    return Lesson(
-        number,
-        title,
-        lead,
-        parts["core"][1:start],
-        parts["core"][start:],
-        list(_sections(parts["deeper"])),
-        list(_sections(parts["exercises"])),
-        list(_sections(parts["sources"], level=2)),
-    )
+    core = parts["core"]
+    title, lead = _title(core[0])
+    start = next(index for index, cell in enumerate(core) if cell.level == 2 or cell.kind == "live")
+    deeper, exercises = list(_sections(parts["deeper"])), list(_sections(parts["exercises"]))
+    sources = list(_sections(parts["sources"], level=2))
+    return Lesson(number, title, lead, core[1:start], core[start:], deeper, exercises, sources)
 
 
 def _title(first: Cell) -> tuple[str, str]:
@@ -230,9 +208,10 @@ def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
             subheading = cell.element.find("h3")
             if cell.level < level and subheading is not None:  # "## Exercises" with the first exercise in the same cell
                 first = copy.copy(cell.element)
-                _cut_after(cell.element, subheading)
+                for part in [*subheading.find_next_siblings(), subheading]:
+                    part.extract()
                 yield section
-                heading = _cut_before(first, first.find("h3"))
+                heading = _cut_before(first.find("h3"))
                 section = Section(heading, anchor_of(heading), [Cell(first, "text", 3, heading)])
         elif section:
             section.cells.append(cell)
@@ -240,16 +219,8 @@ def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
         yield section
 
 
-def _cut_after(element: Tag, heading: Tag) -> None:
-    for sibling in [*heading.find_next_siblings()]:
-        sibling.extract()
-    heading.extract()
-
-
-def _cut_before(element: Tag, heading: Any) -> str:
+def _cut_before(heading: Any) -> str:
     """Remove a heading and its preceding siblings; return the heading's text."""
-    for sibling in [*heading.find_previous_siblings()]:
-        sibling.extract()
-    text = heading_text(heading)
-    heading.extract()
-    return text
+    for part in [*heading.find_previous_siblings(), heading]:
+        part.extract()
+    return heading_text(heading)

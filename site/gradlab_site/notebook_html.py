@@ -68,7 +68,7 @@ def formula_html(latex: str, display: str = "inline") -> str:
 
 
 def code_colours() -> str:
-    """Return the CSS of code for light and dark mode; the page's ``data-theme`` or else the system chooses the mode."""
+    """Return the CSS of code for light and dark mode, which the page's ``data-theme`` or the system chooses."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
     system = f"@media (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}\n}}\n}}"
     return f"{light}\n{system}\n:root[data-theme=dark] {{\n{dark}\n}}"

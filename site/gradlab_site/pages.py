@@ -32,10 +32,8 @@ class PageWriter:
 
     out: Path
     templates: Path
-    shared: Mapping[str, Any]
-    """Variables of every template."""
-    written: dict[str, str] = field(default_factory=dict)
-    """Titles of the pages by name, in the order of writing."""
+    shared: Mapping[str, Any]  # variables of every template
+    written: dict[str, str] = field(default_factory=dict)  # name of a page -> its title, in the order of writing
     _rules: dict[str, str] = field(default_factory=dict)
     _sheets: dict[str, None] = field(default_factory=dict)
 
@@ -88,18 +86,18 @@ class PageWriter:
             declarations = str(element["style"]).strip()
             del element["style"]
             if ":" in declarations:
-                name = self._rules.setdefault(declarations, f"style-{len(self._rules)}")
-                add_class(element, name)
+                add_class(element, self._rules.setdefault(declarations, f"style-{len(self._rules)}"))
         for recording in page.select("[data-src]"):
             recording["data-src"] = f"{root}{recording['data-src']}"
         for image in page.find_all("img"):
             if (match := _DATA.match(str(image.get("src", "")))) and len(match[2]) > _MAX_INLINE_LENGTH:
                 content = base64.b64decode(match[2])
                 image["src"] = root + self.picture(content, _KINDS[match[1]])
-                if match[1] == "image/png":
-                    _reserve(image, content)
-            image["loading"] = "lazy"
-            image["decoding"] = "async"
+                if match[1] == "image/png":  # both attributes are set, so that nothing moves when the picture loads
+                    width, height = png_size(content)
+                    shown_width = int(str(image.get("width") or width))
+                    image["width"], image["height"] = str(shown_width), str(round(shown_width * height / width))
+            image.attrs.update(loading="lazy", decoding="async")
 
 
 def add_class(element: Tag, *names: str) -> None:
@@ -110,13 +108,6 @@ def add_class(element: Tag, *names: str) -> None:
 def png_size(content: bytes) -> tuple[int, int]:
     """Return the width and height of a PNG in pixels."""
     return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
-
-
-def _reserve(image: Tag, content: bytes) -> None:
-    """Set the width and height of a picture, so that nothing moves when it loads."""
-    width, height = png_size(content)
-    shown_width = int(str(image.get("width") or width))
-    image["width"], image["height"] = str(shown_width), str(round(shown_width * height / width))
 
 
 def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:

@@ -22,8 +22,7 @@ from typing import Any
 from .slices import needed_cells
 
 _LAST_VALUE = "_value_of_the_last_line"
-HOME = "home"
-"""The name of the first page's recording, which does not belong to a notebook."""
+HOME = "home"  # the name of the first page's recording, which does not belong to a notebook
 
 
 @dataclass(frozen=True)
@@ -31,17 +30,14 @@ class Replay:
     """A recording for the site: a script in its own file, and the data for the element that loads the script."""
 
     name: str
-    """The notebook's number with that of the lab or instrument, such as ``"03-1"``, or HOME; the stem of the file."""
-    kind: str
-    """``"replay"`` of a lab, or ``"instrument"``."""
+    """The numbers of the notebook and of the lab or instrument in it, such as ``"03-1"``, or HOME; the file's stem."""
+    kind: str  # "replay" for a lab, or "instrument"
     title: str
     caption: str
-    description: str
-    """Text alternative of the first picture."""
+    description: str  # text alternative of the first picture
     png: bytes
     """The picture for the first page; b"" for other recordings, whose pictures are stored in their notebooks."""
-    script: str
-    """The contents of its file."""
+    script: str  # the contents of the file
 
     @property
     def file(self) -> str:
@@ -51,8 +47,7 @@ class Replay:
     @property
     def attributes(self) -> dict[str, str]:
         """The values that the template ``cells.html.j2`` writes into the recording's element."""
-        texts = {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption}
-        return {**texts, "src": self.file}
+        return {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption, "src": self.file}
 
 
 def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
@@ -72,8 +67,8 @@ def live_cells(notebook: Any) -> list[int]:
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
     """Run the cells that a notebook's labs and instruments need; return the recordings with their cell indices.
 
-    Raises a ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
-    working directory and PyTorch's global settings and random generator.
+    Raises a ValueError that names the notebook and the failing cell. Call this function in a separate process, because
+    it changes the working directory and PyTorch's global settings and random generator.
     """
     notebook = json.loads(path.read_text(encoding="utf-8"))  # importing nbformat takes as long as importing torch
     number = path.name.partition("_")[0]
@@ -145,7 +140,8 @@ def record_all(
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
     """Record all notebooks and, with ``home``, the first page, in ``workers`` processes; yield each result when ready.
 
-    A result is a notebook's path, None for the first page, and its recordings. Raises ValueError if a recording fails.
+    A result is a notebook's path, or None for the first page, with the recordings by cell index. Raises ValueError if a
+    recording fails.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed

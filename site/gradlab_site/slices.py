@@ -42,7 +42,6 @@ def _is_setup(tree: ast.Module) -> bool:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return the names that a cell binds."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

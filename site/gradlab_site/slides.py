@@ -88,9 +88,8 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
     if cell.kind != "text":
         part = copy.copy(cell.element)
         is_asked_about = "def mend_" in part.get_text()  # the learner looks for a bug in this loop
-        code = (
-            part.find_all(class_="jp-Cell-inputWrapper") if cell.kind in ("code", "live") and not is_asked_about else []
-        )
+        is_on_demand = cell.kind in ("code", "live") and not is_asked_about
+        code = part.find_all(class_="jp-Cell-inputWrapper") if is_on_demand else []
         lines = sum(len(pre.get_text().strip().splitlines()) for pre in part.find_all("pre"))
         for wrapper in code:
             add_class(wrapper, "slide-code")

@@ -2,7 +2,7 @@
 /** The search: pagefind looks into its index, and this shows what it finds. */
 
 (() => {
-  // Every page has these, so they would say nothing about what fits, and be marked all over the excerpts.
+  // Every page has these words, so they would not rank the pages, and would be marked all over the excerpts.
   const COMMON = new Set(
     "a an and are as at be but by can do does for from how i if in is it its my not of on or so that the then there this to was what when where which why with you"
       .split(" "),
@@ -22,7 +22,7 @@
   const sought = asked.includes('"') || !words.length ? asked : words.join(" "); // quotes ask for just these words
 
   /** @typedef {{url: string, title: string, weighted_locations: {balanced_score: number}[]}} Part of a page */
-  /** How well it fits. @param {Part} part */
+  /** Return how well a part fits. @param {Part} part */
   const fit = (part) => part.weighted_locations.reduce((sum, { balanced_score }) => sum + balanced_score, 0);
 
   /** @param {string} excerpt in which pagefind marks what was found, with all else escaped */
@@ -34,7 +34,7 @@
 
   (async () => {
     const pagefind = await import(new URL("pagefind/pagefind.js", location.href).href);
-    await pagefind.options({ ranking: { termFrequency: 0.5 } }); // or a long page wins by having a word often
+    await pagefind.options({ ranking: { termFrequency: 0.5 } }); // otherwise long pages win, because they repeat a word more often
     const { results } = await pagefind.search(sought);
     const count = results.length === 1 ? "1 page" : `${results.length} pages`;
     said.textContent = results.length ? `${count} with “${sought}”, the best first` : `No page has “${sought}”.`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** What every page does beside its labs: the theme, the menu, folded sections that an address names, wide parts by keyboard. */
+/** Parts of every page besides its labs: theme, menu, folded sections that an address names, wide parts by keyboard. */
 
 (() => {
   const { documentElement: page } = document;
@@ -17,7 +17,7 @@
       try {
         localStorage.setItem("gradlab-theme", page.dataset.theme);
       } catch {
-        // kept for this page only
+        // The choice is kept for this page only.
       }
       name();
     });
@@ -57,7 +57,7 @@
   addEventListener("hashchange", open);
   open();
 
-  // What is wider than the screen can be moved by keyboard. What fits is no stop.
+  // Parts wider than the screen can be scrolled with the keyboard; other parts do not take the focus.
   const wide = new ResizeObserver((changes) => {
     for (const { target } of changes) {
       if (!(target instanceof HTMLElement)) continue;

@@ -9,10 +9,10 @@
   const counter = /** @type {HTMLElement} */ (bar.querySelector("output"));
   const [list] = document.querySelectorAll("main .cells");
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-  const LARGEST = 2.5; // of a lab, which is made for a desk
+  const LARGEST = 2.5; // largest zoom of a lab, which is made for a desk
   let now = 0;
 
-  /** Make the slide smaller where it is higher than the screen. */
+  /** Make the slide as large as fits on the screen. */
   const fit = () => {
     if (!(list instanceof HTMLElement)) return;
     const hasLab = cells.some((cell) => !cell.hidden && cell.matches(".wide-cell"));
@@ -30,7 +30,7 @@
       Number(cell.dataset.slide) !== at || cell.matches(".gl-bet-hides") && !cell.querySelector("h1, h2, h3")
     );
 
-  /** Show a slide, or instead of one that is covered the next that is not, in the direction `by`. @param {number} to @param {1 | -1} by */
+  /** Show a slide or, if it is covered, the next slide that is not, in the direction `by`. @param {number} to @param {1 | -1} by */
   const show = (to, by) => {
     let at = Math.min(Math.max(to, 0), last);
     while (isCovered(at) && at > 0 && at < last) at += by;
@@ -47,7 +47,7 @@
     if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
   };
 
-  /** Go where the address says: to a slide, or to the one with the lab that it names. */
+  /** Go to the slide that the address names, or to the slide with the lab that it names. */
   const read = () => {
     const [name] = location.hash.slice(1).split("&");
     const place = document.getElementById(name)?.closest("[data-slide]");
@@ -72,11 +72,11 @@
     if (!(button instanceof HTMLButtonElement)) continue;
     button.addEventListener("click", () => button.dataset.go === "1" ? go(now + 1, 1) : go(now - 1, -1));
   }
-  // Before a lab or a question keeps its keys: a presenter's remote sends Page Up and Page Down, whatever has the focus.
+  // Listen before a lab or a question does, because a presenter's remote sends keys to the element with the focus.
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof Element)) return;
-    if (event.target.closest("canvas, input, select, textarea")) return; // they have a use for these keys
-    const pressed = event.target.closest("button, summary, a, [role=button]"); // and these for the space bar
+    if (event.target.closest("canvas, input, select, textarea")) return; // these elements use the keys themselves
+    const pressed = event.target.closest("button, summary, a, [role=button]"); // these elements use the space bar
     const by = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1, ...(pressed ? {} : { " ": 1 }) }[event.key];
     const shown = switches.find((each) => each.title === `Key ${event.key.toUpperCase()}`);
     if (shown) toggle(shown);
@@ -87,8 +87,8 @@
   }, true);
   if (list) new ResizeObserver(fit).observe(main);
   new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });
-  main.addEventListener("gradlab-ready", () => requestAnimationFrame(() => requestAnimationFrame(fit))); // it has its height
-  main.addEventListener("load", fit, true); // a picture has come
+  main.addEventListener("gradlab-ready", () => requestAnimationFrame(() => requestAnimationFrame(fit))); // then it has its height
+  main.addEventListener("load", fit, true); // a picture has loaded
   addEventListener("hashchange", read);
   read();
 })();

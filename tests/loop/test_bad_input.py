@@ -166,9 +166,9 @@ UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
     (
         lambda: make_task(lambda output, y: (output.sum(), y)),
         Recipe(),
-        "loss_fn must return a tensor with one value, got a tuple",
+        "loss_fn must return a tensor with one value, got a value of type tuple",
     ),
-    (lambda: make_task(lambda output, y: 1.5), Recipe(), "loss_fn must return a tensor with one value, got a float"),
+    (lambda: make_task(lambda output, y: 1.5), Recipe(), "loss_fn must return .*, got a value of type float"),
     (
         lambda: make_task(lambda output, y: output - y.T.expand(2, 1)),
         Recipe(),
@@ -183,7 +183,7 @@ UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
     (
         lambda: make_task(builder=lambda seed: nn.LazyLinear(1)),
         Recipe(),
-        "^Run: weight of mine has no shape before the first batch",
+        "^Run: weight of mine is a lazy parameter, which has no shape before the first forward pass",
     ),
 ]
 

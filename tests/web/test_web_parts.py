@@ -282,7 +282,7 @@ def test_the_fact_check_has_every_claim_on_every_version() -> None:
 def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     for arguments, message in (
-        ([str(tmp_path)], "holds other files"),
+        ([str(tmp_path)], "which contains other files"),
         ([str(tmp_path / "mine.txt")], "OUT must be a folder"),
         ([str(tmp_path / "mine.txt" / "site")], "OUT cannot be written: "),
         ([str(tmp_path / "x"), "--address", "https://example.org/a"], "--address must be https://github.com/YOU/NAME"),
