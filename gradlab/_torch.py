@@ -73,7 +73,7 @@ class Name:
     fallback: Callable[[], Any] | None = None  # returns a substitute; without one, a missing name raises AttributeError
 
 
-def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
+def _slow_norms(tensors: list[Any], order: float = 2) -> list[Any]:
     import torch
 
     return [torch.linalg.vector_norm(tensor, order) for tensor in tensors]
