@@ -27,7 +27,7 @@ from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 _MAX_MESSAGE_CHARS = 200
 Case = tuple[tuple[Any, ...], str]
 """The arguments that an answer is called with, and a description of the case for the verdict, which may be ""."""
-_KINDS = {bool: "True or False", Real: "A number", str: "A text"}
+_KINDS = {bool: "True or False", Real: "A number", str: "A string"}
 
 
 class TroubleError(Exception):
@@ -43,7 +43,7 @@ class Definition:
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
     """Returns the value to compare: by default ``answer(*arguments)``, or ``answer`` itself if it is not callable."""
     draw: Callable[[Any], CourseFigure] | None = None
-    """Draws the effect of an answer in the picture of the lesson; None for an exercise without a picture."""
+    """Draws the effect of an answer in the lesson's picture; None for an exercise without a picture."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name, with remarks in the ``.md`` file; if several match, the first is reported."""
     rounds: int = 10
@@ -186,23 +186,23 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
         same = alike(mine, right, definition.relative, definition.absolute)
         return "" if same else f"Your result is {brief(mine)}, but {brief(right)} is expected"
     except Exception:  # the methods of a learner's object may fail
-        return f"What you have cannot be compared: {brief(mine)}"
+        return f"Your result cannot be compared: {brief(mine)}"
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Describe a difference of an answer from the expected value in type, shape, keys or length; return "" if none."""
+    """Describe the first difference of ``answer`` from ``expected`` in type, shape, keys or length; "" if none."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)
     if answer is None:
-        return f"Your answer is None, {wanted} is wanted. Is a `return` missing"
+        return f"{wanted} is expected, but yours is None: a `return` may be missing"
     if isinstance(expected, Tensor) and isinstance(answer, Tensor) and answer.shape != expected.shape:
         return f"{wanted} is expected, but yours has the shape {tuple(answer.shape)}"
     mine, theirs = without_tensors(answer), without_tensors(expected)
     if _kind(mine) is not _kind(theirs):
-        return f"{wanted} is wanted, you have {brief(answer)}"
+        return f"{wanted} is expected, but yours is {brief(answer)}"
     if isinstance(theirs, dict) and mine.keys() != theirs.keys():
-        return f"The keys {_keys(theirs)} are wanted, yours are {_keys(mine)}"
+        return f"The keys {_keys(theirs)} are expected, but yours are {_keys(mine)}"
     if isinstance(theirs, list) and len(mine) != len(theirs):
         return f"{wanted} is expected, but yours has {len(mine)}"
     parts = [(answer[key], expected[key]) for key in theirs] if isinstance(theirs, dict) else []

@@ -26,7 +26,7 @@ def decay_groups_case(rng: random.Random) -> Case:
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
-    """Return an element of each parameter after an AdamW step on zero gradients; nan for a parameter in no group."""
+    """Return each parameter's first element after an AdamW step on zero gradients; nan for a parameter in no group."""
     groups = answer(model, decay)
     if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
         return groups

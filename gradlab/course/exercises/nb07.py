@@ -63,7 +63,7 @@ windows = Definition(
 
 
 def by_tokens_case(rng: random.Random) -> Case:
-    """Return a small character model, and three or four micro-batches of padded sequences of unequal lengths."""
+    """Return a case with a small character model, and micro-batches of padded sequences of unequal lengths."""
     model, window = nn.Sequential(nn.Embedding(6, 3), nn.Linear(3, 6)), []
     for i in range(rng.randint(3, 4)):
         lengths = [rng.randint(2, 4) + 6 * (i % 2), rng.randint(5, 9) + 9 * (i % 2)]
@@ -96,7 +96,7 @@ by_tokens = Definition(
 
 
 def one_update_case(rng: random.Random) -> Case:
-    """Return the arguments of an update: the model has an old .grad, and max_norm may exceed the gradient's norm."""
+    """Return a case whose model has an old .grad, and whose max_norm is below or above the gradient's norm."""
     model = nn.Linear(4, 2)
     window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(rng.randint(3, 5))]
     mean_loss = torch.stack([mse_loss(model(x), y) for x, y in window]).mean()

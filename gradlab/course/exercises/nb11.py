@@ -67,7 +67,7 @@ def average_gradients_case(rng: random.Random) -> Case:
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Run an answer in all ranks, and return the ``.grad`` of all parameters by rank, as one list each."""
+    """Run an answer in all ranks, and return the ``.grad`` of all parameters as one list for each rank."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
@@ -105,7 +105,7 @@ average_gradients = Definition(
 
 
 def all_reduces_case(rng: random.Random) -> Case:
-    """Return the settings of a loop with more than one bucket, whose last window is rarely full."""
+    """Return a case with the settings of a DDP loop with several buckets, whose last window is rarely full."""
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
@@ -124,7 +124,7 @@ all_reduces = Definition(
 
 
 def fair_average_case(rng: random.Random) -> Case:
-    """Return a model, and the inputs and targets of two ranks with different numbers of samples."""
+    """Return a case with a model, and the inputs and targets of two ranks with different numbers of samples."""
     few = rng.randint(2, 6)
     many = rng.randint(2 * few, 4 * few)
     counts = rng.choice([(few, many), (many, few)])

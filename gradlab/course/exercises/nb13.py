@@ -79,7 +79,7 @@ calls_in_order = Definition(
 
 
 def whole_loop_case(rng: random.Random) -> Case:
-    """Return the arguments of a loop over seven batches, of which only the first three have large gradients."""
+    """Return a case with a loop's arguments; only the first three of the seven batches have large gradients."""
     batches: Any = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"

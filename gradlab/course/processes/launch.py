@@ -41,7 +41,7 @@ _NO_NETWORK = (
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """The result of ``launch``: truthy if every process ended without an error, displayed as the processes' output."""
+    """The result of ``launch``, displayed as the processes' output; it is truthy if no process ended with an error."""
 
     printed: tuple[str, ...]
     """The standard output of each rank."""
@@ -73,7 +73,7 @@ def launch(
     Args:
         script: A file with plain PyTorch; each process runs all of it, in the file's folder.
         processes: Number of processes, 1 to 8.
-        seconds: Time limit, counted from the start of the last script; the processes still running then are ended.
+        seconds: Time limit, counted from the start of the last script; processes that exceed it are ended.
         settings: Additional environment variables for the processes.
 
     Returns:
@@ -92,7 +92,7 @@ def launch(
             "LOCAL_WORLD_SIZE": str(processes),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process hosts the store, not a rank
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process, and not a rank, hosts the store
             "TORCHELASTIC_RESTART_COUNT": "0",
             **_thread_and_network_settings(),
             **(settings or {}),
@@ -107,7 +107,7 @@ def launch(
                 ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
                 workers.append(Worker(path, Path(folder, str(rank)), {**ranks, **environment}))
             late = wait_all(workers, seconds)
-        finally:  # also when the learner interrupts
+        finally:  # after an interrupt, too
             stop_all(workers)
         del store
         error = _failure_text(workers, path, seconds if late else None)
@@ -133,12 +133,12 @@ def _what_is_missing() -> str:
 
 
 def _local_store() -> tuple[TCPStore, int]:
-    """Return a store that listens only on 127.0.0.1, and its port; by default, TCPStore listens on all addresses."""
+    """Return a store that listens only on 127.0.0.1, and its port. By default, TCPStore listens on all addresses."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would keep retrying
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # raises at once; a store would keep retrying
         server.accept()[0].close()
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
@@ -146,7 +146,7 @@ def _local_store() -> tuple[TCPStore, int]:
 
 
 def _thread_and_network_settings() -> dict[str, str]:
-    """Return the variables that limit a rank to one thread, and gloo to the loopback interface by its name.
+    """Return the environment variables that limit a rank to one thread, and gloo to the loopback interface.
 
     On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
     """
@@ -157,7 +157,7 @@ def _thread_and_network_settings() -> dict[str, str]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if it was reached."""
+    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if a script exceeded it."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
@@ -166,7 +166,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: the processes that were still running have been ended.")
-    # First the ranks that ended without reporting an error, then the others by time, last the ranks ended by stop_all.
+    # Ranks that died without reporting an error come first, then ranks with an error by time, then killed ranks.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
