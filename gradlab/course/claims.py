@@ -117,7 +117,13 @@ class ClaimVerdict:
     @property
     def evidence(self) -> str:
         """The facts that decide the verdict, the claim's note, and when PyTorch made the claim false, as text."""
-        return " ".join(part for part in (_marked(self.inside), self.claim.note, self._history()) if part)
+        texts = {
+            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
+            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
+        }
+        until = self.claim.until
+        history = texts[self.kind].format(until, RELEASES[until]) if until and self.kind in texts else ""
+        return " ".join(part for part in (_marked(self.inside), self.claim.note, history) if part)
 
     @property
     def beyond_words(self) -> str:
@@ -129,14 +135,6 @@ class ClaimVerdict:
         """The cells of the verdict's row in the table."""
         claim = self.claim
         return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
-
-    def _history(self) -> str:
-        texts = {
-            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
-            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
-        }
-        until = self.claim.until
-        return texts[self.kind].format(until, RELEASES[until]) if until and self.kind in texts else ""
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
@@ -237,16 +235,10 @@ class ClaimLog:
 
     def json(self) -> str:
         """Return PyTorch's version, the device, each verdict with its facts, and the missing codes as JSON."""
-        claims = [
-            {
-                "code": verdict.claim.code,
-                "verdict": verdict.verdict,
-                "inside": dict(verdict.inside),
-                "beyond": dict(verdict.beyond),
-                "evidence": verdict.evidence,
-            }
-            for verdict in self
-        ]
+        claims = []
+        for each in self:
+            facts = {"inside": each.inside, "beyond": each.beyond, "evidence": each.evidence}
+            claims.append({"code": each.claim.code, "verdict": each.verdict, **facts})
         contents = {"torch": self.version, "device": self.device, "claims": claims, "missing": self.missing}
         return json.dumps(contents, indent=2, ensure_ascii=False)
 
@@ -254,9 +246,6 @@ class ClaimLog:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self.total])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._html()}
-
-    def _html(self) -> str:
         rows = []
         for verdict in self:
             code, says, marked, *facts, home = map(inline_html, verdict.columns)
@@ -267,7 +256,8 @@ class ClaimLog:
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
             for letter, article in ARTICLES.items()
         )
-        return f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
+        page = f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
+        return {"text/plain": repr(self), "text/html": page}
 
 
 def _kind(claim: Claim, outcomes: set[bool | None]) -> str:

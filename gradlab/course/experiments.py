@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
-from torch.nn.utils import clip_grad_norm_, parameters_to_vector
+from torch.nn.utils import clip_grad_norm_
 from torch.optim import SGD, Adam
 from torch.utils.checkpoint import checkpoint_sequential
 
 from .._process import RandomStream
 from ..memory import Ledger
+from .exercises.loops import all_weights, gradient
 from .measured import OperationLog
 
 STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
@@ -32,16 +33,12 @@ def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
         return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(12, 4), torch.randn(12, 1)
 
 
-def _weights(model: nn.Module) -> Tensor:
-    return parameters_to_vector(model.parameters()).detach().clone()
-
-
 def _grads(model: nn.Module) -> Tensor:
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
 def _batch_grads(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    return parameters_to_vector(torch.autograd.grad(mse_loss(model(x), y), list(model.parameters())))
+    return gradient(mse_loss(model(x), y), model)
 
 
 def _fails(call: Callable[..., object], *args: object) -> bool:
@@ -77,11 +74,8 @@ def on_backward() -> Iterator[ClaimFacts]:
     with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a non-leaf tensor
         facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
     yield "A1", facts | {"another tensor keeps it after `retain_grad()`": retained.grad is not None}, {}
-    yield (
-        "A2",
-        {"the loss gets 1": seeds == [1.0]},
-        {"a loss of several values starts from 1, too": not _fails((w * w).backward)},
-    )
+    facts = {"the loss gets 1": seeds == [1.0]}
+    yield "A2", facts, {"a loss of several values starts from 1, too": not _fails((w * w).backward)}
     runs = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # by size of .grad
     w = torch.ones(3, requires_grad=True)
     for _ in range(2):
@@ -89,11 +83,11 @@ def on_backward() -> Iterator[ClaimFacts]:
     beyond = {"as a program, its line adds one number": runs[1], "it adds a `.grad` of three numbers": runs[3]}
     yield "A3", {"`backward()` adds": w.grad is not None and w.grad.tolist() == [4, 4, 4]}, beyond
     model, x, y = _start()
-    start = _weights(model)
+    start = all_weights(model)
     mse_loss(model(x), y).backward()
-    facts = {"`backward()` leaves the weights as they were": torch.equal(_weights(model), start)}
+    facts = {"`backward()` leaves the weights as they were": torch.equal(all_weights(model), start)}
     SGD(model.parameters(), lr=0.1).step()
-    yield "A4", facts | {"`step()` changes them": not torch.equal(_weights(model), start)}, {}
+    yield "A4", facts | {"`step()` changes them": not torch.equal(all_weights(model), start)}, {}
     x, facts = torch.tensor(3.0, requires_grad=True), {}
     for arriving in (1.0, 5.0):  # a node of the graph is called by hand
         node: Any = (x**2).grad_fn
@@ -148,7 +142,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
         calls = {"optimizer": optimizer.zero_grad, "model": model.zero_grad, "backward": loss.backward}
         for name in names:
             calls[name](**flag if name != "backward" else {})
-        weights.append(_weights(model))
+        weights.append(all_weights(model))
         optimizer.step()
         grads = [p.grad for p in model.parameters()]
         return ["None" if grad is None else "numbers" if grad.any() else "zeros" for grad in grads]
@@ -157,7 +151,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
     none, zeros = left("optimizer", set_to_none=True), left("optimizer", set_to_none=False)
     subset, model_of_subset = left("optimizer", part=slice(2, 3)), left("model", part=slice(2, 3))
     again = left("optimizer", "backward", set_to_none=True)
-    unchanged = all(torch.equal(each, _weights(_start()[0])) for each in weights)
+    unchanged = all(torch.equal(each, all_weights(_start()[0])) for each in weights)
     facts = {"the optimizer has all: the same": default == of_model}
     yield "A6", facts | {"it has a subset: they differ, as the article says": subset != model_of_subset}, {}
     w = nn.Parameter(torch.ones(1))
@@ -195,7 +189,7 @@ def on_rules() -> Iterator[ClaimFacts]:
     def step(clipped: str, scale: float = 1.0) -> Tensor:
         """Return the step of SGD with lr 1 for three batches; ``clipped`` is where to clip to 0.1 ("" for nowhere)."""
         model, *_ = _start()
-        before, optimizer = _weights(model), SGD(model.parameters(), lr=1.0)
+        before, optimizer = all_weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
         for px, py in zip(x.split(4), y.split(4), strict=True):
             scaler.scale(mse_loss(model(px), py) / 3).backward()
@@ -204,7 +198,7 @@ def on_rules() -> Iterator[ClaimFacts]:
         scaler.unscale_(optimizer)
         clip_grad_norm_(model.parameters(), 0.1 if clipped == "unscaled" else torch.inf)
         scaler.step(optimizer)
-        return before - _weights(model)
+        return before - all_weights(model)
 
     large = _batch_grads(*_start())
     wanted = large * (0.1 / large.norm()).clamp(max=1)

@@ -49,27 +49,24 @@ class Definition:
     rounds: int = 10
     """Number of random cases in a check."""
     relative: float = 1e-4
-    """Relative tolerance."""
     absolute: float = 1e-6
-    """Absolute tolerance; numbers may differ by at most ``absolute + relative * abs(expected)``."""
+    """The tolerances: numbers may differ by at most ``absolute + relative * abs(expected)``."""
 
     def check(self, exercise: Exercise, answer: object) -> Verdict:
         """Check an answer on random cases and return the Verdict, even after an error (except KeyboardInterrupt)."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
-            return Verdict(
-                NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer)
-            )
-        if callable(answer) and not callable(stub):
+            verdict = Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
+        elif callable(answer) and not callable(stub):
             return Verdict(NOT_YET, f"The answer must be a value, not a function; you passed `{brief(answer)}`.")
-        if callable(stub) and not callable(answer):
+        elif callable(stub) and not callable(answer):
             return no_function(exercise, answer)
-        with main_thread.hold(), preserving_rng(), preserving_torch_state():
-            verdict = _try(self, exercise, answer)
+        else:
+            with main_thread.hold(), preserving_rng(), preserving_torch_state():
+                verdict = _try(self, exercise, answer)
         return replace(verdict, picture=self._picture(answer))
 
     def _picture(self, answer: object) -> str | None:
-        """Return the picture of an answer as SVG; None if the exercise has no picture or drawing fails."""
         if self.draw is None:
             return None
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
@@ -89,16 +86,12 @@ def no_function(exercise: Exercise, answer: object) -> Verdict:
 def stub_of(text: str) -> Any:
     """Run the source of a stub or solution, and return the function or value that it defines last."""
     names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
-    imported = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
-    return [value for name, value in names.items() if name not in imported][-1]
+    return [*names.values()][-1]
 
 
 def variant(name: str, *changes: tuple[str, str]) -> Any:
-    """Make a wrong answer from the solution of an exercise by replacing parts of its source, one after the other.
-
-    Raises ValueError if the source does not contain one of the parts.
-    """
+    """Make a wrong answer by replacing parts of an exercise's solution; raise ValueError if a part is missing."""
     text = exercise_texts()[name].solution
     for part, replacement in changes:
         if part not in text:
@@ -154,10 +147,7 @@ def _in_case(definition: Definition, seed: int) -> str:
 
 
 def _observe(definition: Definition, answer: object, seed: int) -> object:
-    """Return the observed result of an answer in one case; torch's state is restored afterwards.
-
-    Raises TroubleError for any error of the answer except KeyboardInterrupt, which is passed on and ends the cell.
-    """
+    """Return the observed result of an answer in one case; raise TroubleError for any error but KeyboardInterrupt."""
     arguments, _ = _case(definition, seed)
     with preserving_torch_state():
         try:

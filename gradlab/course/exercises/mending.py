@@ -102,15 +102,12 @@ class Mending:
             mine = self.run(answer, report)
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
-        sentence = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
+        course = f"No {self.loss_name} is computed"
+        if losses := self.losses(mine):
+            course = f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
+        sentence = f"{course}{remark or ', as it should, and `watch` finds nothing'}."
         runs = {"fixed" if unchanged else "yours": right if unchanged else mine, "original": before}
         return Verdict(state, sentence, picture=self.draw(runs), report=None if state == RIGHT else report)
-
-    def _course(self, run: LoopRun) -> str:
-        losses = self.losses(run)
-        if not losses:
-            return f"No {self.loss_name} is computed"
-        return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
 
     def draw(self, runs: dict[str, LoopRun]) -> str | None:
         """Draw each run's losses as SVG, the run "original" as a dashed line; return None if no run has losses."""

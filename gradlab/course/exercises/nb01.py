@@ -24,8 +24,7 @@ def keeps_grad_case(rng: random.Random) -> Case:
         ("k = tanh(h)", k, "retain_grad"),
         ("d = h.detach()", d, "requires_grad_"),
     ):
-        called = rng.random() < 0.5
-        if called:
+        if called := rng.random() < 0.5:
             getattr(tensor, method)()
         tensors[f"{name}, with {method}()" if called else name] = tensor
     return (tensors,), ""

@@ -93,7 +93,7 @@ gradient_of_each = Definition(
 
 
 def truncated_case(rng: random.Random) -> Case:
-    """Return a case with a weight, a sequence of inputs and targets, and a chunk size that leaves a shorter chunk."""
+    """Return a case with a weight, a sequence of inputs and targets, and a chunk size that leaves a remainder."""
     size = rng.randint(2, 4)
     steps = size * rng.randint(2, 3) + rng.randint(1, size - 1)
     w = torch.tensor(rng.choice((-1, 1)) * rng.uniform(0.6, 1.2), requires_grad=True)

@@ -81,7 +81,6 @@ def two_players_case(rng: random.Random) -> Case:
 
 
 def gan_loss(scores: Tensor, real: bool) -> Tensor:
-    """Return the loss of a critic's scores for the label "real" or, if ``real`` is False, for "generated"."""
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 

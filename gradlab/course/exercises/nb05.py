@@ -49,7 +49,6 @@ update_once = Definition(
 
 
 def gradient_norm_case(rng: random.Random) -> Case:
-    """Return a case with a model whose random gradients are None for some or all parameters."""
     shapes = [(rng.randint(2, 6), rng.randint(2, 6)) for _ in range(4)]
     model = nn.Sequential(*[nn.Linear(*shape) for shape in shapes])
     every = rng.random() < 0.35

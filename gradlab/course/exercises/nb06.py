@@ -15,7 +15,6 @@ from .checking import Case, Definition, variant
 
 
 def decay_groups_case(rng: random.Random) -> Case:
-    """Return a model whose parameters are all 1, and a weight decay."""
     width = rng.randrange(3, 6)
     model = nn.Sequential(nn.Linear(4, width), nn.LayerNorm(width), nn.Linear(width, 2))
     for parameter in model.parameters():

@@ -20,7 +20,6 @@ Window = list[tuple[Tensor, Tensor]]
 
 
 def windows_case(rng: random.Random) -> Case:
-    """Return an iterator over batch indices, and a window size, which need not divide the number of batches."""
     count, n = rng.randint(5, 12), rng.randint(2, 4)
     return (iter(range(1, count + 1)), n), f"{count} batches, n={n}"
 
@@ -33,8 +32,7 @@ def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
     """Draw an answer's windows of ten batches as rows, and the batches that no step uses, if any, as the last row."""
     rows = cut(answer, iter(range(1, 11)), 4)
-    used = {batch for row in rows for batch in row}
-    lost = [batch for batch in range(1, 11) if batch not in used]
+    lost = sorted(set(range(1, 11)).difference(*rows))
     marks: list[Mark] = []
     for i, row in enumerate([*rows, lost] if lost else rows):
         style = batch_area("added" if row is lost else "applied")

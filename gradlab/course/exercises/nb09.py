@@ -95,7 +95,6 @@ evaluate = Definition(
 
 
 def peak(width: int, layers: int, rows: int) -> int:
-    """Return the measured peak, in bytes, of an update with SGD."""
     return measure_peak(PeakSettings(width, layers, rows, optimizer="sgd")).peak
 
 

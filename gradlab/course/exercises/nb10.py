@@ -30,7 +30,6 @@ reusing_steps = Definition(
 
 
 def digits() -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
-    """Return the network, the loss function and the 24 batches of the digits task."""
     task = tasks.digits(device="cpu")
     return task.build(seed=0), task.loss_fn, [(x.clone(), y.clone()) for x, y in task.batches]
 

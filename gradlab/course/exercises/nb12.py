@@ -40,7 +40,6 @@ adds = Definition(
 
 
 def batches_used_case(rng: random.Random) -> Case:
-    """Return a case with a loop that may leave batches unused, and the number of batches that it gets."""
     window, n = rng.randint(2, 5), rng.randint(3, 12)
     habit = rng.choice(["drops the last ones", "steps for the last ones, too", "clears before each step"])
 

@@ -27,14 +27,12 @@ def calls_in_order_case(rng: random.Random) -> Case:
 def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError(f"The list must hold each of these once: {', '.join(CALLS)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns if the scheduler steps first; the verdict reports it
+    with warnings.catch_warnings(action="ignore"):  # PyTorch warns if the scheduler steps first
         run(answer, model, batches, lr)
     return all_weights(model)
 
 
 def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None:
-    """Run the calls in order, once for each batch."""
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=lr), torch.amp.GradScaler("cpu", init_scale=64.0)
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     losses: list[Tensor] = []
@@ -59,7 +57,6 @@ def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None
 
 
 def moved(call: str, before: str) -> list[str]:
-    """Return the right order with ``call`` moved to just before ``before``."""
     order = [each for each in CALLS if each != call]
     order.insert(order.index(before), call)
     return order

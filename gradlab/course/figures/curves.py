@@ -100,14 +100,13 @@ def curves(
     return CourseFigure(drawing, size=CURVES_SIZE)
 
 
-def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
+def _curve(values: Any, mean_of: int, first: int) -> Curve:
     """Return a curve of means of ``mean_of`` values up to the first inf or NaN; value 0 is of update ``first``."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
-    means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
-    updates = np.arange(len(means)) + mean_of - 1 + first
-    listed: list[float] = means.tolist()
-    now = listed[-1] if mean_of > 1 and listed else float(values[-1])
-    return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)
+    means: list[float] = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid").tolist()
+    updates = [first + mean_of - 1 + index for index in range(len(means))]
+    now = means[-1] if mean_of > 1 and means else float(values[-1])
+    return Curve(updates, means, means, means, broken=broken, now=now)
 
 
 def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -151,12 +151,10 @@ def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
         if node is nodes[0]:
             gradients[None] = tuple(map(_text, outputs))
 
-    handles = [node.register_hook(partial(note, node)) for node in nodes]
-    try:
+    with ExitStack() as hooks:
+        for node in nodes:
+            hooks.callback(node.register_hook(partial(note, node)).remove)
         yield gradients
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def nodes_of(result: Tensor) -> list[Any]:
@@ -190,9 +188,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
 def _saved_tensors(node: Any) -> list[Tensor] | None:
     """Return the tensors that a node has saved for backward; None if they have been freed."""
     saved: list[Tensor] = []
-    for attribute in dir(node):
-        if not attribute.startswith("_saved_") and attribute != "saved_tensors":
-            continue
+    for attribute in [name for name in dir(node) if name.startswith("_saved_") or name == "saved_tensors"]:
         try:
             value = getattr(node, attribute)
         except RuntimeError as error:

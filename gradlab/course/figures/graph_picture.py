@@ -93,19 +93,15 @@ def _lines(node: Node) -> list[str]:
     stem, backward, rest = node.operation.partition("Backward")
     operation = [stem, backward + rest] if len(node.operation) > _LONG and stem and backward else [node.operation]
     label = [node.label] if len(node.label) <= _LABEL or not node.value else [node.name, f"= {node.value}"]
-    return [line for line in [*label, *operation, _shape(node)] if line]
-
-
-def _shape(node: Node) -> str:
-    return "" if node.shape == () else node.size
+    return [line for line in [*label, *operation, node.size if node.shape else ""] if line]
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
     """Return the text and the kind of each strip in the lower part of a node's box."""
     strips = [("freed", "freed")] if node.freed else []
     if node.operation in LEAF_NAMES:
-        long = node.value and len(node.label) > _LABEL
-        strips.append((node.name if long else f"{node.label} {_shape(node)}".strip(), "leaf"))
+        full = f"{node.label} {node.size if node.shape else ''}".strip()
+        strips.append((node.name if node.value and len(node.label) > _LABEL else full, "leaf"))
     elif node.keeps:
         names = ", ".join(node.keeps)
         strips.append((f"keeps {names}" if len(names) + 6 <= _LONG else f"keeps {len(node.keeps)}", "keeps"))
@@ -136,9 +132,8 @@ def _box(axes: Any, node: Node, x: float, y: float) -> None:
 
 def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: bool = False) -> None:
     style = "round,pad=0,rounding_size=0.07"
-    box = FancyBboxPatch(corner, *size, style, facecolor=face, edgecolor=rim, linestyle="--" if dashed else "-")
-    box.set_linewidth(1.6)
-    axes.add_patch(box)
+    colours = {"facecolor": face, "edgecolor": rim}
+    axes.add_patch(FancyBboxPatch(corner, *size, style, linewidth=1.6, linestyle="--" if dashed else "-", **colours))
 
 
 def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, Point]) -> None:
@@ -173,9 +168,8 @@ def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) ->
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
         codes += [Path.CURVE4] * 3
-    arrow = FancyArrowPatch(path=Path(vertices, codes), arrowstyle="-|>", mutation_scale=18)
-    arrow.set(color=GRADIENTS, linewidth=2.2)
-    axes.add_patch(arrow)
+    head: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 18}
+    axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), color=GRADIENTS, linewidth=2.2, **head))
     if not text:
         return
     (x0, y0), (x1, y1) = points[:2]

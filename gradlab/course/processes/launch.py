@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _MAX_PROCESSES = 8
 _MAX_CHARS = 200
+_LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
+# On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
+_NETWORK = {"USE_LIBUV": "0"} if sys.platform == "win32" else _LOOPBACK
 _NO_PROCESSES = (
     "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
     "notebook with Python on a computer."
@@ -82,7 +85,11 @@ def launch(
     Raises:
         ValueError, FileNotFoundError: ``processes`` is invalid, or ``script`` is not a file.
     """
-    path = _checked_script(script, processes)
+    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
+        raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
+    path = Path(script).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
     if missing := _what_is_missing():
         return LaunchResult((), _NO_PROCESSES.format(missing))
     try:
@@ -94,7 +101,8 @@ def launch(
             "MASTER_PORT": str(port),
             "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process, and not a rank, hosts the store
             "TORCHELASTIC_RESTART_COUNT": "0",
-            **_thread_and_network_settings(),
+            "OMP_NUM_THREADS": "1",
+            **_NETWORK,
             **(settings or {}),
         }
     except (OSError, RuntimeError) as failure:
@@ -113,15 +121,6 @@ def launch(
         error = _failure_text(workers, path, seconds if late else None)
         printed = tuple(worker.read("printed") for worker in workers)
     return LaunchResult(printed, error, tuple(worker.process.pid or 0 for worker in workers))
-
-
-def _checked_script(script: str | Path, processes: int) -> Path:
-    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
-        raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
-    path = Path(script).resolve()
-    if not path.is_file():
-        raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
-    return path
 
 
 def _what_is_missing() -> str:
@@ -143,17 +142,6 @@ def _local_store() -> tuple[TCPStore, int]:
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
         return TCPStore("127.0.0.1", port, master_listen_fd=server.detach(), **options), port
-
-
-def _thread_and_network_settings() -> dict[str, str]:
-    """Return the environment variables that limit a rank to one thread, and gloo to the loopback interface.
-
-    On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
-    """
-    if sys.platform == "win32":
-        return {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
-    loopback = "lo0" if sys.platform == "darwin" else "lo"
-    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": loopback}
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
@@ -185,15 +173,12 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
         return f"lost its partner: {error}"
     if error:
         return f"failed: {error}: {message if len(message) < _MAX_CHARS else message[: _MAX_CHARS - 3] + '...'}"
+    end = f"exited with code {code}"
+    if code < 0:
+        name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+        end = f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
     last = " ".join(worker.read("errors")[-_MAX_CHARS:].split())
-    return _exit_text(code) + f"\n    its last output on stderr: {last}" * bool(last)
-
-
-def _exit_text(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
-    return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
+    return end + f"\n    its last output on stderr: {last}" * bool(last)
 
 
 def work_in_temporary_folder() -> None:
