@@ -28,7 +28,7 @@ _SLICES = r"for start in .*\n +window = .*"  # matches the slicing of a list; a 
 
 
 class LoopChange(NamedTuple):
-    """New code for the loop; ``lines`` is "10-11" or "12" to replace these lines, or "<7" to insert before line 7."""
+    """New code for the loop. It replaces ``lines`` such as "10-11", or goes before line 7 if ``lines`` is "<7"."""
 
     lines: str
     code: str
@@ -65,7 +65,7 @@ class Pitfall(NamedTuple):
 
 @dataclass(frozen=True)
 class CheatSheet:
-    """The cheat sheet, which a notebook shows and ``save`` writes to a file that fits on one sheet of A4 or Letter."""
+    """The cheat sheet, which a notebook displays. ``save`` writes a file that prints on one sheet of A4 or Letter."""
 
     loop: str
     """The source of the loop."""
@@ -74,13 +74,13 @@ class CheatSheet:
     order: Mapping[str, Sequence[str]]
     """The calls of an update in order, by the part of the update, such as ``"each micro-batch"``."""
     margins: Mapping[str, LoopVariant]
-    """The variants by name: ``"windows"`` (which every loop needs), ``"bf16"``, ``"fp16"``, ``"tokens"``, ``"ddp"``."""
+    """Variants by name: ``"bf16"``, ``"fp16"``, ``"tokens"``, ``"ddp"``, and ``"windows"``, which all loops need."""
     sizes: Mapping[str, Any]
     """The table of bytes, with its ``title``, ``says``, ``columns`` and ``rows``."""
     pitfalls: Sequence[Pitfall]
 
     def program(self, margin: str = "") -> str:
-        """Return the source of the loop with the changes of ``"windows"`` and of the variant ``margin``, if not ""."""
+        """Return the loop's source with the changes of ``"windows"`` and of the variant ``margin`` ("" for none)."""
         lines = self.loop.splitlines()
         changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
         for change in reversed(changes):  # from the end, so that the earlier line numbers stay valid
@@ -105,7 +105,7 @@ class CheatSheet:
         )
 
     def _lines(self) -> Iterator[str]:
-        """Yield two HTML parts per line of the loop: its number and code, then its note. Only code is selectable."""
+        """Yield two pieces of HTML for each line of the loop: its number and code, and its note."""
         for number, line in enumerate(self.loop.splitlines(), 1):
             yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code>'
             yield f'<span class="gl-note">{_rich_html(self.notes.get(number, ""))}</span>'
@@ -120,7 +120,7 @@ class CheatSheet:
     def save(self, path: str | Path) -> None:
         """Write the page to a file that can be opened in a browser and printed.
 
-        If ``path`` has no folder and the working directory cannot be written to, the home folder is used.
+        If ``path`` is a bare file name and the working directory is not writable, the home folder is used.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
@@ -181,7 +181,7 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     for it in pitfalls:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
         section = re.sub(r"^\d \u00b7 ", "", it.section)  # the notebook's number is shown, not the section's
-        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # hidden on paper
+        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # the section is hidden on paper
         rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), lesson])
     table = html_table(("what you see", "why", "the fix", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'

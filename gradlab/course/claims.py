@@ -38,7 +38,7 @@ class Article(NamedTuple):
     date: datetime.date | None = None
     """The date of publication; None if the article does not state it."""
     not_before: datetime.date | None = None
-    """The earliest possible date of an undated article: that of the newest release it mentions; None if unknown."""
+    """The earliest possible date of an undated article: the date of the newest release it mentions. None if unknown."""
     url: str = ""
 
     @property
@@ -55,7 +55,7 @@ class Claim(NamedTuple):
     code: str
     """The article's letter and a number, such as ``"A6"``."""
     title: str
-    """A short title, which is the heading of its experiment."""
+    """A short title, which is the heading of the claim's experiment."""
     says: str
     """The claim in one to three sentences, with every hedge of the article, and code between backticks."""
     section: str
@@ -67,7 +67,7 @@ class Claim(NamedTuple):
     in_code: bool = False
     """Whether only the article's program makes the claim, and not its text."""
     form: str = ""
-    """"halves" for two halves with a fact about each, "no claim" for a statement that cannot be false, else ""."""
+    """"halves" for a claim of two halves, "no claim" for a statement that cannot be false, "" for any other claim."""
     until: str = ""
     """The version of PyTorch that made the claim false; "" if none did."""
     note: str = ""
@@ -100,9 +100,9 @@ class ClaimVerdict:
     kind: str
     """A key of ``VERDICT_STYLES``."""
     inside: Mapping[str, bool | None]
-    """Facts inside the claim's condition, which decide the verdict; None for a fact that could not be tested here."""
+    """Whether each fact inside the claim's condition is true, or None if untested; these facts decide the verdict."""
     beyond: Mapping[str, bool | None] = field(default_factory=dict)
-    """Facts beyond the article, which do not affect the verdict."""
+    """Whether each fact beyond the article is true, or None if untested; these facts do not affect the verdict."""
 
     @property
     def verdict(self) -> str:
@@ -116,8 +116,14 @@ class ClaimVerdict:
 
     @property
     def evidence(self) -> str:
-        """The deciding facts, the claim's note and its history, as text."""
-        return " ".join(part for part in (_marked(self.inside), self.claim.note, self._history()) if part)
+        """The facts that decide the verdict, the claim's note, and when PyTorch made the claim false, as text."""
+        texts = {
+            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
+            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
+        }
+        until = self.claim.until
+        history = texts[self.kind].format(until, RELEASES[until]) if until and self.kind in texts else ""
+        return " ".join(part for part in (_marked(self.inside), self.claim.note, history) if part)
 
     @property
     def beyond_words(self) -> str:
@@ -129,14 +135,6 @@ class ClaimVerdict:
         """The cells of the verdict's row in the table."""
         claim = self.claim
         return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
-
-    def _history(self) -> str:
-        texts = {
-            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
-            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
-        }
-        until = self.claim.until
-        return texts[self.kind].format(until, RELEASES[until]) if until and self.kind in texts else ""
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
@@ -153,7 +151,7 @@ _MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
 
 
 def _marked(facts: Mapping[str, bool | None]) -> str:
-    """Format facts, each after its mark, and last the ones that could not be tested; return "" for no facts."""
+    """Return facts as text, each after its mark, with the untested facts last."""
     marked = [f"{_MARKS[fact]} {name}" for name, fact in sorted(facts.items(), key=lambda each: each[1] is None)]
     return " \u00b7 ".join(marked) + "." if marked else ""
 
@@ -167,7 +165,7 @@ class ClaimLog:
     """The verdicts recorded so far, which a notebook shows as a table."""
 
     def __init__(self, version: str = "", device: str = "cpu") -> None:
-        """Create an empty log; ``try_others`` runs on ``device``, and PyTorch's ``version`` is only shown."""
+        """Create an empty log. ``try_others`` runs on ``device``; PyTorch's ``version`` is only displayed."""
         self.version, self.device = version, device
         self.failures: dict[str, str] = {}
         self._verdicts: dict[str, ClaimVerdict] = {}
@@ -194,7 +192,7 @@ class ClaimLog:
         return self._verdicts[code]
 
     def try_others(self) -> None:
-        """Test and record the claims that the notebook leaves out; store errors by experiment in ``failures``."""
+        """Test and record the claims that the notebook leaves out, and store errors by experiment in ``failures``."""
         from .experiments import SUBJECTS
 
         for subject in SUBJECTS:
@@ -237,16 +235,10 @@ class ClaimLog:
 
     def json(self) -> str:
         """Return PyTorch's version, the device, each verdict with its facts, and the missing codes as JSON."""
-        claims = [
-            {
-                "code": verdict.claim.code,
-                "verdict": verdict.verdict,
-                "inside": dict(verdict.inside),
-                "beyond": dict(verdict.beyond),
-                "evidence": verdict.evidence,
-            }
-            for verdict in self
-        ]
+        claims = []
+        for each in self:
+            facts = {"inside": each.inside, "beyond": each.beyond, "evidence": each.evidence}
+            claims.append({"code": each.claim.code, "verdict": each.verdict, **facts})
         contents = {"torch": self.version, "device": self.device, "claims": claims, "missing": self.missing}
         return json.dumps(contents, indent=2, ensure_ascii=False)
 
@@ -254,9 +246,6 @@ class ClaimLog:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self.total])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._html()}
-
-    def _html(self) -> str:
         rows = []
         for verdict in self:
             code, says, marked, *facts, home = map(inline_html, verdict.columns)
@@ -267,7 +256,8 @@ class ClaimLog:
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
             for letter, article in ARTICLES.items()
         )
-        return f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
+        page = f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
+        return {"text/plain": repr(self), "text/html": page}
 
 
 def _kind(claim: Claim, outcomes: set[bool | None]) -> str:

@@ -1,4 +1,4 @@
-"""Experiments that test the claims that notebook 12 leaves out, by subject, on PyTorch's default device."""
+"""Experiments on PyTorch's default device, one for each subject, that test the claims that notebook 12 leaves out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
-from torch.nn.utils import clip_grad_norm_, parameters_to_vector
+from torch.nn.utils import clip_grad_norm_
 from torch.optim import SGD, Adam
 from torch.utils.checkpoint import checkpoint_sequential
 
 from .._process import RandomStream
 from ..memory import Ledger
+from .exercises.loops import all_weights, gradient
 from .measured import OperationLog
 
 STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
@@ -24,7 +25,7 @@ STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many 
 _close = partial(torch.allclose, atol=1e-5)
 _Facts = Mapping[str, bool | None]
 ClaimFacts = tuple[str, _Facts, _Facts]
-"""A claim's code, facts inside its condition, and facts beyond it."""
+"""A claim's code, the facts inside the claim's condition, and the facts beyond the article."""
 
 
 def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
@@ -32,16 +33,12 @@ def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
         return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(12, 4), torch.randn(12, 1)
 
 
-def _weights(model: nn.Module) -> Tensor:
-    return parameters_to_vector(model.parameters()).detach().clone()
-
-
 def _grads(model: nn.Module) -> Tensor:
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
 def _batch_grads(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    return parameters_to_vector(torch.autograd.grad(mse_loss(model(x), y), list(model.parameters())))
+    return gradient(mse_loss(model(x), y), model)
 
 
 def _fails(call: Callable[..., object], *args: object) -> bool:
@@ -53,7 +50,7 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
 
 
 def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
-    """Train a weight from 2 toward the minimum at 0, and return it; updates in ``unused`` skip backward()."""
+    """Return a weight after training from 2 toward the minimum at 0; the updates in ``unused`` skip backward()."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
@@ -66,7 +63,7 @@ def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unu
 
 
 def on_backward() -> Iterator[ClaimFacts]:
-    """Test the claims A1, A2, A3, A4 and A26: the results of backward(), and where it stores them."""
+    """Test claims A1, A2, A3, A4 and A26: the results of ``backward()``, and where it stores them."""
     seeds: list[Tensor] = []
     w = torch.ones(3, requires_grad=True)
     plain, retained = w * 2, w * 3
@@ -77,23 +74,20 @@ def on_backward() -> Iterator[ClaimFacts]:
     with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a non-leaf tensor
         facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
     yield "A1", facts | {"another tensor keeps it after `retain_grad()`": retained.grad is not None}, {}
-    yield (
-        "A2",
-        {"the loss gets 1": seeds == [1.0]},
-        {"a loss of several values starts from 1, too": not _fails((w * w).backward)},
-    )
-    line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # if .grad exists
+    facts = {"the loss gets 1": seeds == [1.0]}
+    yield "A2", facts, {"a loss of several values starts from 1, too": not _fails((w * w).backward)}
+    runs = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # by size of .grad
     w = torch.ones(3, requires_grad=True)
     for _ in range(2):
         (2 * w).sum().backward()
-    beyond = {"as a program, its line adds one number": line[1], "it adds a `.grad` of three numbers": line[3]}
+    beyond = {"as a program, its line adds one number": runs[1], "it adds a `.grad` of three numbers": runs[3]}
     yield "A3", {"`backward()` adds": w.grad is not None and w.grad.tolist() == [4, 4, 4]}, beyond
     model, x, y = _start()
-    start = _weights(model)
+    start = all_weights(model)
     mse_loss(model(x), y).backward()
-    facts = {"`backward()` leaves the weights as they were": torch.equal(_weights(model), start)}
+    facts = {"`backward()` leaves the weights as they were": torch.equal(all_weights(model), start)}
     SGD(model.parameters(), lr=0.1).step()
-    yield "A4", facts | {"`step()` changes them": not torch.equal(_weights(model), start)}, {}
+    yield "A4", facts | {"`step()` changes them": not torch.equal(all_weights(model), start)}, {}
     x, facts = torch.tensor(3.0, requires_grad=True), {}
     for arriving in (1.0, 5.0):  # a node of the graph is called by hand
         node: Any = (x**2).grad_fn
@@ -102,10 +96,10 @@ def on_backward() -> Iterator[ClaimFacts]:
 
 
 def on_adding() -> Iterator[ClaimFacts]:
-    """Test the claims A5, A24, B2, B4, C8, D4 and D5: .grad after several batches."""
+    """Test claims A5, A24, B2, B4, C8, D4 and D5: ``.grad`` after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
-        """Return .grad and the batch's gradient after each batch; ``ways`` are "None", "zeros" or "" (not cleared)."""
+        """Return .grad after each batch and each batch's own gradient; ``ways`` to clear are "None", "zeros" or ""."""
         model, *data = _start()
         optimizer, left, alone = SGD(model.parameters(), lr=lr), [], []
         for way, x, y in zip(ways, *(each.split(3) for each in data), strict=False):
@@ -137,7 +131,7 @@ def on_adding() -> Iterator[ClaimFacts]:
 
 
 def on_clearing() -> Iterator[ClaimFacts]:
-    """Test the claims A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both zero_grad() methods."""
+    """Test claims A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both ``zero_grad()`` methods."""
     weights: list[Tensor] = []
 
     def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
@@ -148,7 +142,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
         calls = {"optimizer": optimizer.zero_grad, "model": model.zero_grad, "backward": loss.backward}
         for name in names:
             calls[name](**flag if name != "backward" else {})
-        weights.append(_weights(model))
+        weights.append(all_weights(model))
         optimizer.step()
         grads = [p.grad for p in model.parameters()]
         return ["None" if grad is None else "numbers" if grad.any() else "zeros" for grad in grads]
@@ -157,7 +151,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
     none, zeros = left("optimizer", set_to_none=True), left("optimizer", set_to_none=False)
     subset, model_of_subset = left("optimizer", part=slice(2, 3)), left("model", part=slice(2, 3))
     again = left("optimizer", "backward", set_to_none=True)
-    unchanged = all(torch.equal(each, _weights(_start()[0])) for each in weights)
+    unchanged = all(torch.equal(each, all_weights(_start()[0])) for each in weights)
     facts = {"the optimizer has all: the same": default == of_model}
     yield "A6", facts | {"it has a subset: they differ, as the article says": subset != model_of_subset}, {}
     w = nn.Parameter(torch.ones(1))
@@ -181,7 +175,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
 
 
 def on_rules() -> Iterator[ClaimFacts]:
-    """Test the claims A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
+    """Test claims A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
     _, x, y = _start()
 
     def crashes(clip: Callable[..., object]) -> bool:
@@ -193,9 +187,9 @@ def on_rules() -> Iterator[ClaimFacts]:
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
-        """Return the step of SGD with lr 1 for three batches, clipped to 0.1 at the point ``clipped`` (never if "")."""
+        """Return the step of SGD with lr 1 for three batches; ``clipped`` is where to clip to 0.1 ("" for nowhere)."""
         model, *_ = _start()
-        before, optimizer = _weights(model), SGD(model.parameters(), lr=1.0)
+        before, optimizer = all_weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
         for px, py in zip(x.split(4), y.split(4), strict=True):
             scaler.scale(mse_loss(model(px), py) / 3).backward()
@@ -204,7 +198,7 @@ def on_rules() -> Iterator[ClaimFacts]:
         scaler.unscale_(optimizer)
         clip_grad_norm_(model.parameters(), 0.1 if clipped == "unscaled" else torch.inf)
         scaler.step(optimizer)
-        return before - _weights(model)
+        return before - all_weights(model)
 
     large = _batch_grads(*_start())
     wanted = large * (0.1 / large.norm()).clamp(max=1)
@@ -232,7 +226,7 @@ def on_rules() -> Iterator[ClaimFacts]:
 
 
 def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: int = 0, make: Any = SGD) -> list[int]:
-    """Return the operation count, the bytes moved and the peak bytes of the second update of square layers."""
+    """Return the operation count, the bytes moved and the peak bytes of the second update of a stack of layers."""
     width, depth, samples = shape
     model = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)])
     optimizer, x = make(model.parameters(), lr=0.001), torch.ones(samples, width)
@@ -247,7 +241,7 @@ def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: 
 
 
 def on_costs() -> Iterator[ClaimFacts]:
-    """Test the claims A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and the peak."""
+    """Test claims A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and peak memory."""
     costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in STACKS.items()}
     (operations, moved, _), (operations_zeros, moved_zeros, _) = costs["large layers"]
     on_gpu, fewer = torch.get_default_device().type == "cuda", operations < operations_zeros
@@ -297,7 +291,7 @@ def on_costs() -> Iterator[ClaimFacts]:
 
 
 def on_filling() -> Iterator[ClaimFacts]:
-    """Test the claims C2, C3 and C4: backward() on a .grad of zeros, and of None."""
+    """Test claims C2, C3 and C4: ``backward()`` when ``.grad`` is zeros, and when it is None."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())
     weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))

@@ -15,7 +15,7 @@ _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
-    """A log of the ATen operations in a ``with`` block: their names, bytes moved, and number of storages created.
+    """A log of the ATen operations in a ``with`` block: their names, bytes moved, and the number of storages created.
 
     Views are ignored. Each operand or result counts as read or written once, as if there were no caches.
     """
@@ -56,4 +56,4 @@ class OperationLog(DispatchMode):
         key = storage._cdata
         if key not in self._alive:
             self.made += 1
-            self._alive[key] = weakref.ref(storage, lambda _: self._alive.pop(key, None))  # its key may be reused
+            self._alive[key] = weakref.ref(storage, lambda _: self._alive.pop(key, None))  # the key may be reused

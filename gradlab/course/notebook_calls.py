@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,7 @@ from ..doctor import run_script
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function, and print "no error", or the type and the first sentence of the error that it raises.
-
-    Only RuntimeError and ValueError, which PyTorch raises if autograd is used wrongly, are caught.
-    """
+    """Call a function, and print "no error", or the type and first sentence of its RuntimeError or ValueError."""
     try:
         call(*arguments)
     except (RuntimeError, ValueError) as error:
@@ -46,9 +43,8 @@ def doctor_command(script: str) -> CommandResult:
     The command runs in a temporary folder and in this process, because starting another Python would take seconds.
     """
     printed = io.StringIO()
-    with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
+    with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, chdir(folder):
         Path("train.py").write_text(script, encoding="utf-8")
-        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), redirect_stdout(printed), redirect_stderr(printed):
             code = run_script("train.py", form="text")
     return CommandResult("python -m gradlab doctor train.py", printed.getvalue(), code)

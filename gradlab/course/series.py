@@ -13,8 +13,6 @@ from ..formatting import number_of
 from ..widgets import question_names
 from .exercises import exercise_texts
 
-_LAST = "the series"
-
 
 @dataclass(frozen=True)
 class SeriesNotebook:
@@ -55,7 +53,7 @@ def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
     depth: dict[str, int] = {}
     for notebook in series_notebooks():
         before = [depth[other] for other in (*notebook.needs, *notebook.helps) if other in depth]
-        depth[notebook.number] = 5 if _LAST in notebook.needs else max(before, default=-1) + 1
+        depth[notebook.number] = 5 if "the series" in notebook.needs else max(before, default=-1) + 1
     stages = {"Start with these": (0, 1, 2), "Then any of these": (3,), "They build on those": (4,), "At the end": (5,)}
     return tuple(
         (heading, tuple(each for each in series_notebooks() if depth[each.number] in depths))

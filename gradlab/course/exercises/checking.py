@@ -27,7 +27,7 @@ from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 _MAX_MESSAGE_CHARS = 200
 Case = tuple[tuple[Any, ...], str]
 """The arguments that an answer is called with, and a description of the case for the verdict, which may be ""."""
-_KINDS = {bool: "True or False", Real: "A number", str: "A text"}
+_KINDS = {bool: "True or False", Real: "A number", str: "A string"}
 
 
 class TroubleError(Exception):
@@ -43,33 +43,30 @@ class Definition:
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
     """Returns the value to compare: by default ``answer(*arguments)``, or ``answer`` itself if it is not callable."""
     draw: Callable[[Any], CourseFigure] | None = None
-    """Draws the effect of an answer in the picture of the lesson; None for an exercise without a picture."""
+    """Draws the effect of an answer in the lesson's picture; None for an exercise without a picture."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name, with remarks in the ``.md`` file; if several match, the first is reported."""
     rounds: int = 10
     """Number of random cases in a check."""
     relative: float = 1e-4
-    """Relative tolerance."""
     absolute: float = 1e-6
-    """Absolute tolerance; numbers may differ by at most ``absolute + relative * abs(expected)``."""
+    """The tolerances: numbers may differ by at most ``absolute + relative * abs(expected)``."""
 
     def check(self, exercise: Exercise, answer: object) -> Verdict:
         """Check an answer on random cases and return the Verdict, even after an error (except KeyboardInterrupt)."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
-            return Verdict(
-                NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer)
-            )
-        if callable(answer) and not callable(stub):
+            verdict = Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
+        elif callable(answer) and not callable(stub):
             return Verdict(NOT_YET, f"The answer must be a value, not a function; you passed `{brief(answer)}`.")
-        if callable(stub) and not callable(answer):
+        elif callable(stub) and not callable(answer):
             return no_function(exercise, answer)
-        with main_thread.hold(), preserving_rng(), preserving_torch_state():
-            verdict = _try(self, exercise, answer)
+        else:
+            with main_thread.hold(), preserving_rng(), preserving_torch_state():
+                verdict = _try(self, exercise, answer)
         return replace(verdict, picture=self._picture(answer))
 
     def _picture(self, answer: object) -> str | None:
-        """Return the picture of an answer as SVG; None if the exercise has no picture or drawing fails."""
         if self.draw is None:
             return None
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
@@ -89,16 +86,12 @@ def no_function(exercise: Exercise, answer: object) -> Verdict:
 def stub_of(text: str) -> Any:
     """Run the source of a stub or solution, and return the function or value that it defines last."""
     names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
-    imported = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
-    return [value for name, value in names.items() if name not in imported][-1]
+    return [*names.values()][-1]
 
 
 def variant(name: str, *changes: tuple[str, str]) -> Any:
-    """Make a wrong answer from the solution of an exercise by replacing parts of its source, one after the other.
-
-    Raises ValueError if the source does not contain one of the parts.
-    """
+    """Make a wrong answer by replacing parts of an exercise's solution; raise ValueError if a part is missing."""
     text = exercise_texts()[name].solution
     for part, replacement in changes:
         if part not in text:
@@ -154,10 +147,7 @@ def _in_case(definition: Definition, seed: int) -> str:
 
 
 def _observe(definition: Definition, answer: object, seed: int) -> object:
-    """Return the observed result of an answer in one case; torch's state is restored afterwards.
-
-    Raises TroubleError for any error of the answer except KeyboardInterrupt, which is passed on and ends the cell.
-    """
+    """Return the observed result of an answer in one case; raise TroubleError for any error but KeyboardInterrupt."""
     arguments, _ = _case(definition, seed)
     with preserving_torch_state():
         try:
@@ -186,23 +176,23 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
         same = alike(mine, right, definition.relative, definition.absolute)
         return "" if same else f"Your result is {brief(mine)}, but {brief(right)} is expected"
     except Exception:  # the methods of a learner's object may fail
-        return f"What you have cannot be compared: {brief(mine)}"
+        return f"Your result cannot be compared: {brief(mine)}"
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Describe a difference of an answer from the expected value in type, shape, keys or length; return "" if none."""
+    """Describe the first difference of ``answer`` from ``expected`` in type, shape, keys or length; "" if none."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)
     if answer is None:
-        return f"Your answer is None, {wanted} is wanted. Is a `return` missing"
+        return f"{wanted} is expected, but yours is None: a `return` may be missing"
     if isinstance(expected, Tensor) and isinstance(answer, Tensor) and answer.shape != expected.shape:
         return f"{wanted} is expected, but yours has the shape {tuple(answer.shape)}"
     mine, theirs = without_tensors(answer), without_tensors(expected)
     if _kind(mine) is not _kind(theirs):
-        return f"{wanted} is wanted, you have {brief(answer)}"
+        return f"{wanted} is expected, but yours is {brief(answer)}"
     if isinstance(theirs, dict) and mine.keys() != theirs.keys():
-        return f"The keys {_keys(theirs)} are wanted, yours are {_keys(mine)}"
+        return f"The keys {_keys(theirs)} are expected, but yours are {_keys(mine)}"
     if isinstance(theirs, list) and len(mine) != len(theirs):
         return f"{wanted} is expected, but yours has {len(mine)}"
     parts = [(answer[key], expected[key]) for key in theirs] if isinstance(theirs, dict) else []

@@ -55,13 +55,13 @@ class Mending:
     """A check that runs a mended loop once and compares its weights, loss count and result with the solution's."""
 
     arguments: Callable[[], tuple[object, ...]]
-    """Makes new arguments for the loop from torch's random numbers: models, a loss function, batches."""
+    """Makes new arguments for the loop, such as models, a loss function and batches, from torch's random numbers."""
     validates: bool = False
     """Whether the verdict shows the validation losses, which are computed without gradients once an epoch."""
 
     @property
     def loss_name(self) -> str:
-        """The name, in the verdict and its picture, of the losses that ``losses()`` returns."""
+        """The label that the verdict and its plot use for the values from ``losses()``."""
         return "loss on new pictures" if self.validates else "loss"
 
     def losses(self, run: LoopRun) -> list[float]:
@@ -69,7 +69,7 @@ class Mending:
         return run.validation if self.validates else run.losses
 
     def run(self, loop: Callable[..., object], report: AbstractContextManager[Any] = nullcontext()) -> LoopRun:  # noqa: B008
-        """Run a loop inside ``report`` and return its LoopRun, which records any error except KeyboardInterrupt."""
+        """Run a loop in the context ``report`` and return its outcome, including any error except KeyboardInterrupt."""
         torch.manual_seed(0)
         run, arguments = LoopRun(), self.arguments()
         models = [argument for argument in arguments if isinstance(argument, nn.Module)]
@@ -85,7 +85,10 @@ class Mending:
         return run
 
     def check(self, exercise: Exercise, answer: Any) -> Verdict:
-        """Return a loop's Verdict; a picture compares its losses (if unchanged, the solution's) with the original's."""
+        """Return the Verdict on a loop, with a picture of its losses and of the original loop's losses.
+
+        If the loop is unchanged, the picture shows the solution's losses and the original loop's losses.
+        """
         stub = stub_of(exercise.stub)
         if answer is None or answer is ...:
             return Verdict(NOT_ATTEMPTED, "Fix the loop and pass it to check().")
@@ -99,18 +102,15 @@ class Mending:
             mine = self.run(answer, report)
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
-        sentence = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
+        course = f"No {self.loss_name} is computed"
+        if losses := self.losses(mine):
+            course = f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
+        sentence = f"{course}{remark or ', as it should, and `watch` finds nothing'}."
         runs = {"fixed" if unchanged else "yours": right if unchanged else mine, "original": before}
         return Verdict(state, sentence, picture=self.draw(runs), report=None if state == RIGHT else report)
 
-    def _course(self, run: LoopRun) -> str:
-        losses = self.losses(run)
-        if not losses:
-            return f"No {self.loss_name} is computed"
-        return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
-
     def draw(self, runs: dict[str, LoopRun]) -> str | None:
-        """Draw the losses of runs as SVG, with those of the run "original" dashed; return None if no run has losses."""
+        """Draw each run's losses as SVG, the run "original" as a dashed line; return None if no run has losses."""
         lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
         if not lines:
             return None
@@ -126,7 +126,7 @@ def _run_text(mending: Mending, text: str) -> LoopRun:
 
 
 def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
-    """Return the rest of a sentence about a loop's loss, which names the loop's fault; "" for a right loop."""
+    """Return the end of the sentence about a loop's loss, which names the loop's fault; "" for a right loop."""
     if mine.trouble:
         return f". {mine.trouble}"
     if len(mine.losses) != len(right.losses) or len(mine.validation) != len(right.validation):

@@ -62,7 +62,7 @@ def train_one_epoch_case(rng: random.Random) -> Case:
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the held-out loss of a pretrained network that is trained further by an answer and by the right loop."""
+    """Draw the held-out loss while an answer and the right loop train the same pretrained network further."""
     task = tasks.digits(device="cpu")
     run = Run(task, Recipe(lr=0.2, accumulate=4))
     run.advance(updates=200)

@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
-    """Return tensors by description; on three of them, retain_grad() or requires_grad_() may have been called."""
+    """Return a case with tensors keyed by description; on some, retain_grad() or requires_grad_() was called."""
     w, x, f = torch.randn(3, requires_grad=True), torch.randn(3), torch.randn(3, requires_grad=True)
     f.requires_grad_(False)
     h = w * x * f
@@ -24,8 +24,7 @@ def keeps_grad_case(rng: random.Random) -> Case:
         ("k = tanh(h)", k, "retain_grad"),
         ("d = h.detach()", d, "requires_grad_"),
     ):
-        called = rng.random() < 0.5
-        if called:
+        if called := rng.random() < 0.5:
             getattr(tensor, method)()
         tensors[f"{name}, with {method}()" if called else name] = tensor
     return (tensors,), ""
@@ -44,7 +43,7 @@ keeps_grad = Definition(
 
 
 def complete_value_case(rng: random.Random) -> Case:
-    """Return three numbers by name, and steps that combine them into an expression that uses one value twice."""
+    """Return a case with three named numbers, and the steps of an expression of them that uses a value twice."""
     numbers = {name: float(rng.choice((-3, -2, -1, 1, 2, 3))) for name in "abc"}
     texts, steps = list(numbers), []
     for left, right in ((0, 1), (3, 2), (4, rng.choice((0, 3, 3)))):

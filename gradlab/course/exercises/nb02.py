@@ -42,7 +42,7 @@ def draw_added(answer: Callable[..., object]) -> CourseFigure:
     w, written = torch.tensor([1.0, 2.0], requires_grad=True), list[tuple[Tensor, Tensor]]()
     w.register_hook(lambda gradient: written.append((grad_copy(w), gradient.clone())))
     answer(w, [*zip(INPUTS, TARGETS[:, None], strict=True)])
-    added, total = list[tuple[int, Tensor]](), grad_copy(w)  # batch (0: a write by other code), vector
+    added, total = list[tuple[int, Tensor]](), grad_copy(w)  # pairs of a batch's number (0 for other code) and a vector
     for before, gradient in [*written, (total, torch.zeros(2))]:
         added = [*added, (0, before - sum(part for _, part in added))] if before.any() else []
         along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # a batch's gradient is parallel to its input
@@ -93,7 +93,7 @@ gradient_of_each = Definition(
 
 
 def truncated_case(rng: random.Random) -> Case:
-    """Return a weight, the inputs and targets of a sequence, and a chunk size that does not divide their length."""
+    """Return a case with a weight, a sequence of inputs and targets, and a chunk size that leaves a remainder."""
     size = rng.randint(2, 4)
     steps = size * rng.randint(2, 3) + rng.randint(1, size - 1)
     w = torch.tensor(rng.choice((-1, 1)) * rng.uniform(0.6, 1.2), requires_grad=True)

@@ -19,7 +19,7 @@ _UPDATES = 200
 
 
 def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
-    """Run a loop from the weight ``start``; return the weight and ``.grad`` (0 for None) just before each step."""
+    """Run a loop from the weight ``start``; return the weight and ``.grad`` (0 for None) right before each step."""
     w, rows = torch.tensor(start, requires_grad=True), list[tuple[float, float]]()
     optimizer = torch.optim.SGD([w], lr=lr)
     optimizer.register_step_pre_hook(lambda *_: rows.append((w.item(), 0.0 if w.grad is None else w.grad.item())))
@@ -37,7 +37,7 @@ def ball_observed(answer: Any, start: float, lr: float) -> dict[str, bool]:
 
 class _Ball(Definition):
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Check an answer; name the optimizer that a right one amounts to, if it keeps a fixed share of the old sum."""
+        """Check an answer; name the equivalent optimizer if a right answer keeps a constant share of ``.grad``."""
         if not (verdict := super().check(exercise, answer)):
             return verdict
         shares = [(grad - w) / before for (_, before), (w, grad) in pairwise(rolled(answer, 1.0, 0.1)[:5])]

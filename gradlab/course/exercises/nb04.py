@@ -20,7 +20,7 @@ from .loops import trained
 
 
 def step_first_observe(order: Any) -> str:
-    """Return the outcome of a loop in this order, or a message if ``order`` is not the four calls with step first."""
+    """Return the outcome of a loop in ``order``, or a message if ``order`` is not the four calls with step first."""
     if sorted(order) != sorted(PIECES) or order[0] != "step":
         return "not the four calls with step first"
     return run_order(" ".join(order)).outcome
@@ -40,7 +40,7 @@ step_first = Definition(
 
 
 def uncleared_case(rng: random.Random) -> Case:
-    """Return a model of five layers, two of them equal, and an optimizer that lacks some of the model's parameters."""
+    """Return a case with a model of five layers, two of them equal, and an optimizer that lacks some parameters."""
     layers = [nn.Linear(2, 2) for _ in range(4)]
     layers.append(copy.deepcopy(layers[0]))
     first, second, _ = rng.sample(range(1, 4), 3)
@@ -51,7 +51,7 @@ def uncleared_case(rng: random.Random) -> Case:
 
 
 def uncleared_observe(answer: Callable[..., object], model: nn.Module, optimizer: Optimizer) -> object:
-    """Return the names from an answer, 100 at most, as a sorted list; a result of other items is not sorted."""
+    """Return at most 100 names from an answer, sorted; a result that does not consist of strings is not sorted."""
     names = answer(model, optimizer)
     if not isinstance(names, Iterable) or isinstance(names, (str, Tensor)):
         return names
@@ -81,7 +81,6 @@ def two_players_case(rng: random.Random) -> Case:
 
 
 def gan_loss(scores: Tensor, real: bool) -> Tensor:
-    """Return the loss of a critic's scores for the label "real" or, if ``real`` is False, for "generated"."""
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 

@@ -20,14 +20,14 @@ def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict
 
 
 def draw_update(update: Callable[..., None]) -> CourseFigure:
-    """Draw the memory of an answer's second update and, as an outline, that of the stub's second update."""
+    """Draw the memory of an answer's second update and, as an outline, the memory of the stub's second update."""
     as_it_came = stub_of(exercise_texts()["update_once"].stub)
     now, start = (measure_update(each, SHOWN)[0] for each in (update, as_it_came))
     return CourseFigure(draw_update_memory(now, start), size=(640, 330))
 
 
 def update_once_case(rng: random.Random) -> Case:
-    """Return the settings of a network whose memory peaks at a moment when its gradients are not needed."""
+    """Return a case with a network whose memory peaks at a moment when its gradients are not needed."""
     width, optimizer = rng.choice((64, 128)), rng.choice(("sgd", "adam"))
     settings = PeakSettings(width=width, depth=8, batch=2 * width, optimizer=optimizer)
     return (settings,), f"{optimizer} and a batch of {settings.batch}"
@@ -49,7 +49,6 @@ update_once = Definition(
 
 
 def gradient_norm_case(rng: random.Random) -> Case:
-    """Return a model with random gradients, which are None for some parameters and, in some cases, for all."""
     shapes = [(rng.randint(2, 6), rng.randint(2, 6)) for _ in range(4)]
     model = nn.Sequential(*[nn.Linear(*shape) for shape in shapes])
     every = rng.random() < 0.35
@@ -72,7 +71,7 @@ gradient_norm = Definition(
 
 
 def saved_case(rng: random.Random) -> Case:
-    """Return the bytes of each layer's activations and gradients, with the peak before, after or during backward."""
+    """Return a case with each layer's bytes of activations and gradients; the peak is before, after or in backward."""
     count, kind = rng.randint(4, 7), rng.choice(("before", "after", "between", "mixed", "mixed"))
     if kind == "between":  # backward allocates more than it frees in the last layers, and less in the first
         low, high = (sorted(rng.randint(*ends) for _ in range(count)) for ends in ((1, 60), (60, 100)))

@@ -15,7 +15,6 @@ from .checking import Case, Definition, variant
 
 
 def decay_groups_case(rng: random.Random) -> Case:
-    """Return a model whose parameters are all 1, and a weight decay."""
     width = rng.randrange(3, 6)
     model = nn.Sequential(nn.Linear(4, width), nn.LayerNorm(width), nn.Linear(width, 2))
     for parameter in model.parameters():
@@ -26,7 +25,7 @@ def decay_groups_case(rng: random.Random) -> Case:
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
-    """Return an element of each parameter after an AdamW step on zero gradients; nan for a parameter in no group."""
+    """Return each parameter's first element after an AdamW step on zero gradients; nan for a parameter in no group."""
     groups = answer(model, decay)
     if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
         return groups

@@ -20,7 +20,6 @@ Window = list[tuple[Tensor, Tensor]]
 
 
 def windows_case(rng: random.Random) -> Case:
-    """Return an iterator over batch indices, and a window size, which need not divide the number of batches."""
     count, n = rng.randint(5, 12), rng.randint(2, 4)
     return (iter(range(1, count + 1)), n), f"{count} batches, n={n}"
 
@@ -33,8 +32,7 @@ def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
     """Draw an answer's windows of ten batches as rows, and the batches that no step uses, if any, as the last row."""
     rows = cut(answer, iter(range(1, 11)), 4)
-    used = {batch for row in rows for batch in row}
-    lost = [batch for batch in range(1, 11) if batch not in used]
+    lost = sorted(set(range(1, 11)).difference(*rows))
     marks: list[Mark] = []
     for i, row in enumerate([*rows, lost] if lost else rows):
         style = batch_area("added" if row is lost else "applied")
@@ -63,7 +61,7 @@ windows = Definition(
 
 
 def by_tokens_case(rng: random.Random) -> Case:
-    """Return a small character model, and three or four micro-batches of padded sequences of unequal lengths."""
+    """Return a case with a small character model, and micro-batches of padded sequences of unequal lengths."""
     model, window = nn.Sequential(nn.Embedding(6, 3), nn.Linear(3, 6)), []
     for i in range(rng.randint(3, 4)):
         lengths = [rng.randint(2, 4) + 6 * (i % 2), rng.randint(5, 9) + 9 * (i % 2)]
@@ -96,7 +94,7 @@ by_tokens = Definition(
 
 
 def one_update_case(rng: random.Random) -> Case:
-    """Return the arguments of an update: the model has an old .grad, and max_norm may exceed the gradient's norm."""
+    """Return a case whose model has an old .grad, and whose max_norm is below or above the gradient's norm."""
     model = nn.Linear(4, 2)
     window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(rng.randint(3, 5))]
     mean_loss = torch.stack([mse_loss(model(x), y) for x, y in window]).mean()

@@ -25,13 +25,13 @@ CALLS = (ZERO, BACKWARD, UNSCALE, CLIP, STEP, UPDATE)
 
 
 def amp_order_case(rng: random.Random) -> Case:
-    """Return a small model, and a batch whose gradient has a norm above ``LIMIT``."""
+    """Return a case with a small model, and a batch whose gradient has a norm above ``LIMIT``."""
     model, x, y = nn.Linear(4, 1), torch.randn(16, 4), torch.full((16, 1), rng.uniform(5.0, 9.0))
     return (model, x, y), "one update of a small model, in multiples of what each should be"
 
 
 def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
-    """Run an answer's calls; return the norm that clip measures and the step's length, divided by the right ones."""
+    """Run an answer's calls; return the norm that clip measures and the step's length, each divided by its target."""
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError("Each of the six calls must be in the list once, as the stub writes it")
     true_norm = gradient(mse_loss(model(x), y), model).norm().item()
@@ -56,7 +56,7 @@ def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[f
         try:
             calls[call]()
         except (AssertionError, RuntimeError) as error:
-            raise TroubleError(f"PyTorch refuses {call}: {error}".rstrip(".")) from None
+            raise TroubleError(f"PyTorch raises an error in {call}: {error}".rstrip(".")) from None
     return norms[0], float((all_weights(model) - before).norm())
 
 
@@ -94,10 +94,10 @@ smallest_scale = Definition(
 
 
 def scales_after_case(rng: random.Random) -> Case:
-    """Return a flag for each of sixty updates, True for an overflow, an initial scale, and a growth interval."""
+    """Return a case with sixty flags (True for an update that overflows), an initial scale, and a growth interval."""
     interval = rng.randint(3, 5)
     overflowed = [rng.random() < 0.12 for _ in range(60)]
-    # Enough to detect each mistake: two growths, two overflows in a row, and an overflow soon after another one.
+    # Two growths, two overflows in a row, and an overflow soon after another one are enough to detect each mistake.
     overflowed[: 5 * interval + 1] = [False] * (2 * interval + 1) + [True, True] + [False] * (3 * interval - 2)
     overflowed[2 * interval + 4] = True
     scale = 2.0 ** rng.randint(4, 12)

@@ -26,13 +26,13 @@ def sizes(width: int, depth: int, batch: int) -> tuple[int, ...]:
 
 
 def peak_bytes_case(rng: random.Random) -> Case:
-    """Return the ``sizes`` of a network with a small batch, and those with a large batch."""
+    """Return a case with the ``sizes`` of a network for a small batch, and for a large batch."""
     width, depth = 32 * rng.randrange(1, 5), rng.randrange(4, 9)
     return tuple(sizes(width, depth, rows * width // 32) for rows in (4, 128)), f"{depth} layers, {width} wide"
 
 
 def draw_peak_bytes(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the measured memory of an update and, if an answer returns a number, a line across it at this height."""
+    """Draw the measured memory of an update and, if an answer returns a number, a line at this number of bytes."""
     memory = measure_peak(SHOWN)
     drawing = draw_update_memory(memory, memory)
     if isinstance(level := answer(*sizes(SHOWN.width, SHOWN.depth, SHOWN.batch)), int | float):
@@ -95,12 +95,11 @@ evaluate = Definition(
 
 
 def peak(width: int, layers: int, rows: int) -> int:
-    """Return the measured peak, in bytes, of an update with SGD."""
     return measure_peak(PeakSettings(width, layers, rows, optimizer="sgd")).peak
 
 
 def largest_batch_case(rng: random.Random) -> Case:
-    """Return a function that measures the peak of a random network, and a budget in which a known batch just fits."""
+    """Return a case with a function that measures a network's peak, and a budget into which a known batch just fits."""
     width, layers, rows = rng.randrange(24, 48), rng.randrange(4, 7) - 1, rng.randrange(250, 400)
     fits, too_much = peak(width, layers, rows), peak(width, layers, rows + 1)
     budget, calls = fits + rng.randrange(too_much - fits), count(1)

@@ -30,7 +30,6 @@ reusing_steps = Definition(
 
 
 def digits() -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
-    """Return the network, the loss function and the 24 batches of the digits task."""
     task = tasks.digits(device="cpu")
     return task.build(seed=0), task.loss_fn, [(x.clone(), y.clone()) for x, y in task.batches]
 
@@ -42,7 +41,7 @@ def micro_batches() -> tuple[object, ...]:
 
 
 def noisy_digits() -> tuple[object, ...]:
-    """Return a network with dropout, a loss, 128 images (about 30% with random labels), and 297 held-out images."""
+    """Return a network with dropout, a loss function, 128 images (30% randomly labelled), and 297 held-out images."""
     _, loss_fn, batches = digits()
     held_out = tasks.digits(device="cpu").held_out
     assert held_out is not None
@@ -56,7 +55,7 @@ def noisy_digits() -> tuple[object, ...]:
 
 
 def body_and_head() -> tuple[object, ...]:
-    """Return two parts of a network, a loss, 40 batches (the class is the argmax of the first 3 inputs), and an lr."""
+    """Return a body and a head, a loss function, 40 batches (targets: the argmax of 3 inputs), and a learning rate."""
     batches = [(x, x[:, :3].argmax(1)) for x in torch.randn(40, 8, 6)]
     return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 

@@ -61,19 +61,17 @@ def _all_reduce(sums: list[Tensor]) -> Callable[[Tensor], None]:
 
 
 def average_gradients_case(rng: random.Random) -> Case:
-    """Return the gradients of two to four ranks for a model with two parameters."""
     size = rng.randint(2, 4)
     return ([[torch.randn(1, 2), torch.randn(1)] for _ in range(size)],), f"size={size}"
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Run an answer in all ranks, and return the ``.grad`` of all parameters by rank, as one list each."""
+    """Run an answer in all ranks, and return the ``.grad`` of all parameters as one list for each rank."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
-        nn.init.ones_(model.weight)
-        nn.init.ones_(model.bias)
         for p, gradient in zip(model.parameters(), mine, strict=True):
+            nn.init.ones_(p)
             p.grad = gradient.clone()
         return model, 1
 
@@ -105,7 +103,6 @@ average_gradients = Definition(
 
 
 def all_reduces_case(rng: random.Random) -> Case:
-    """Return the settings of a loop with more than one bucket, whose last window is rarely full."""
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
@@ -124,7 +121,6 @@ all_reduces = Definition(
 
 
 def fair_average_case(rng: random.Random) -> Case:
-    """Return a model, and the inputs and targets of two ranks with different numbers of samples."""
     few = rng.randint(2, 6)
     many = rng.randint(2 * few, 4 * few)
     counts = rng.choice([(few, many), (many, few)])
@@ -141,8 +137,7 @@ def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: A
         return mine, len(x)
 
     models = together(answer, lambda: [rank(x, y) for x, y in shares])
-    gradients = [p.grad for mine in models for p in mine.parameters() if p.grad is not None]
-    return torch.cat([gradient.flatten() for gradient in gradients])
+    return torch.cat([p.grad.flatten() for mine in models for p in mine.parameters() if p.grad is not None])
 
 
 fair_average = Definition(

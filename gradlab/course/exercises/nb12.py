@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def adds_case(rng: random.Random) -> Case:
-    """Return PyTorch's backward() or one of three wrong versions of it, as a function of a loss and a weight."""
+    """Return a case with PyTorch's backward() or one of three wrong versions of it, for a loss and a weight."""
     does = rng.choice(["adds", "writes over `.grad`", "keeps the first gradient", "adds each gradient twice"])
 
     def backward(loss: Tensor, w: Tensor) -> None:
@@ -40,7 +40,6 @@ adds = Definition(
 
 
 def batches_used_case(rng: random.Random) -> Case:
-    """Return a loop that may leave batches unused, and the number of batches that it gets."""
     window, n = rng.randint(2, 5), rng.randint(3, 12)
     habit = rng.choice(["drops the last ones", "steps for the last ones, too", "clears before each step"])
 

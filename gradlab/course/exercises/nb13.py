@@ -27,14 +27,12 @@ def calls_in_order_case(rng: random.Random) -> Case:
 def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError(f"The list must hold each of these once: {', '.join(CALLS)}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns if the scheduler steps first; the verdict reports it
+    with warnings.catch_warnings(action="ignore"):  # PyTorch warns if the scheduler steps first
         run(answer, model, batches, lr)
     return all_weights(model)
 
 
 def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None:
-    """Run the calls in order, once for each batch."""
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=lr), torch.amp.GradScaler("cpu", init_scale=64.0)
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     losses: list[Tensor] = []
@@ -59,7 +57,6 @@ def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None
 
 
 def moved(call: str, before: str) -> list[str]:
-    """Return the right order with ``call`` moved to just before ``before``."""
     order = [each for each in CALLS if each != call]
     order.insert(order.index(before), call)
     return order
@@ -79,7 +76,7 @@ calls_in_order = Definition(
 
 
 def whole_loop_case(rng: random.Random) -> Case:
-    """Return the arguments of a loop over seven batches, of which only the first three have large gradients."""
+    """Return a case with a loop's arguments; only the first three of the seven batches have large gradients."""
     batches: Any = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"

@@ -103,7 +103,7 @@ class Exercise:
 
 
 def read_exercises(path: Path) -> dict[str, Exercise]:
-    """Read a notebook's exercises, by name, from a Markdown file; raise ValueError if the format of one is wrong."""
+    """Return the exercises in a notebook's Markdown file by name; raise ValueError for a wrong format."""
     heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     exercises: dict[str, Exercise] = {}
     for text in texts:

@@ -41,7 +41,7 @@ class CourseFigure:
     """Pictures that a notebook shows side by side, with one title and a description of each."""
 
     def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
-        """Store drawings to be shown at ``size`` each, in CSS pixels; ``title`` defaults to that of the first."""
+        """Store drawings, each of the ``size`` in CSS pixels; ``title`` defaults to the title of the first drawing."""
         self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
 
     @property
@@ -76,11 +76,12 @@ def curves(
     Args:
         lines: The values of each line, by its name.
         title: The title of the picture.
-        reused: Names of the lines of loops that apply gradients again.
+        reused: Names of the lines whose loops apply gradients more than once.
         mean_of: The number of consecutive values that each point averages; the point is drawn at the last of them.
         first: The update of the first value; 0 means before any update.
         events: Labels of updates, such as ``{4: "last gradient"}``.
-        counted, y: The unit of the x axis, such as ``"epochs"``, and the label of the y axis.
+        counted: The unit of the x axis, such as ``"epochs"``.
+        y: The label of the y axis.
         ends: Whether the last value of each line is written at its end.
 
     Returns:
@@ -99,14 +100,13 @@ def curves(
     return CourseFigure(drawing, size=CURVES_SIZE)
 
 
-def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
-    """Return the curve, from update ``first`` on, of means of ``mean_of`` values up to the first inf or NaN."""
+def _curve(values: Any, mean_of: int, first: int) -> Curve:
+    """Return a curve of means of ``mean_of`` values up to the first inf or NaN; value 0 is of update ``first``."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
-    means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
-    updates = np.arange(len(means)) + mean_of - 1 + first
-    listed: list[float] = means.tolist()
-    now = listed[-1] if mean_of > 1 and listed else float(values[-1])
-    return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)
+    means: list[float] = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid").tolist()
+    updates = [first + mean_of - 1 + index for index in range(len(means))]
+    now = means[-1] if mean_of > 1 and means else float(values[-1])
+    return Curve(updates, means, means, means, broken=broken, now=now)
 
 
 def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
@@ -144,7 +144,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
         for number, (name, reached) in reversed([*enumerate(paths.items())]):
             way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)
-            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # 8 long at most, which leaves the picture
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # a length of 8 ends outside the picture
             fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
             ends = np.hstack([way[:-1], way[:-1] + steps])
             marks += [Arrow(f"step {number} {index}", points, fill, stroke, width) for index, points in enumerate(ends)]

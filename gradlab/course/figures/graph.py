@@ -1,9 +1,9 @@
-"""The graph behind a result of autograd or of plain values: nodes, saved tensors, and gradients along the edges."""
+"""The graph of a tensor or of a plain value: its nodes, saved tensors, and the gradients along its edges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ...memory import graph_nodes
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a leaf in a graph of plain values
 LEAF_NAMES = (LEAF, VALUE)
-_MAX_CHARS = 9  # for the values of a tensor; longer values are replaced with the shape
+_MAX_CHARS = 9  # in the text of a tensor's values; a longer text is replaced with the shape
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Node:
     operation: str
     """PyTorch's name, such as ``"MulBackward0"``; for a plain value, the slopes of its operation or ``"Value"``."""
     name: str = ""
-    """The learner's name for the node's output or, for AccumulateGrad, for its leaf; "" without a name."""
+    """The learner's name for the node's output or, for AccumulateGrad, for its leaf; "" if there is none."""
     shape: tuple[int, ...] | None = None
     """The shape of the output or leaf, and of its gradient; None if PyTorch does not report it."""
     keeps: tuple[str, ...] = ()
@@ -35,9 +35,9 @@ class Node:
     freed: bool = False
     """Whether the saved tensors have been freed."""
     grad: str = ""
-    """``.grad`` of the output or leaf as text, which may be "None"; "" if the tensor does not keep a gradient."""
+    """``.grad`` of a leaf, or of a named output that retains it, as text, which may be "None"; "" for other outputs."""
     value: str = ""
-    """The value of a plain value, or of a named tensor without dimensions, as text; "" for all others."""
+    """The number in a plain value or in a named tensor without dimensions, as text; "" for other tensors."""
 
     @property
     def label(self) -> str:
@@ -61,7 +61,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph: its nodes in an order in which backward can visit them, with the result first, and its edges."""
+    """A graph: its edges, and its nodes in an order in which backward can visit them, beginning with the result."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -87,11 +87,11 @@ class Graph:
 
 
 RecordedGradients = dict[Any, tuple[str, ...]]
-"""Gradients as text: by node, those that an autograd node passed on; by None, the one that backward began with."""
+"""Gradients as text, by the node that passed them on; under None, the gradient that backward began with."""
 
 
 def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
-    """Return the current graph behind ``result``; ``names`` are your names for its tensors.
+    """Return the current graph of ``result``; ``names`` are your names for its tensors.
 
     ``gradients`` is the record of ``record_gradients``. Nothing is changed, but a checkpointed part is computed again.
     ``result`` may also be a plain value: an object with numbers ``data`` and ``grad``, its ``inputs``, and ``slopes``,
@@ -151,16 +151,14 @@ def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
         if node is nodes[0]:
             gradients[None] = tuple(map(_text, outputs))
 
-    handles = [node.register_hook(partial(note, node)) for node in nodes]
-    try:
+    with ExitStack() as hooks:
+        for node in nodes:
+            hooks.callback(node.register_hook(partial(note, node)).remove)
         yield gradients
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def nodes_of(result: Tensor) -> list[Any]:
-    """Return the nodes behind a tensor, each after all nodes that pass it a gradient; raise ValueError for no graph."""
+    """Return a tensor's graph as nodes, each after all nodes that pass it a gradient; raise ValueError for no graph."""
     if not result.requires_grad:
         raise ValueError("graph_of: result must have a graph, got a tensor that does not require a gradient")
     return graph_nodes([root_of(result)])
@@ -180,7 +178,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
-    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, which have the shapes of the outputs
+    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, shaped like the outputs
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
     kept_names = tuple(_called(saved, names) for saved in keeps or ())
@@ -190,9 +188,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
 def _saved_tensors(node: Any) -> list[Tensor] | None:
     """Return the tensors that a node has saved for backward; None if they have been freed."""
     saved: list[Tensor] = []
-    for attribute in dir(node):
-        if not attribute.startswith("_saved_") and attribute != "saved_tensors":
-            continue
+    for attribute in [name for name in dir(node) if name.startswith("_saved_") or name == "saved_tensors"]:
         try:
             value = getattr(node, attribute)
         except RuntimeError as error:
@@ -204,7 +200,7 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of a saved tensor, found by its memory and layout, or its shape if it has no name."""
+    """Return the name of a saved tensor, which is found by its memory and layout, or its shape if it has no name."""
     return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
@@ -216,7 +212,7 @@ def _is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return the values of a tensor as text, or its shape if they are long or unavailable; "None" for other values."""
+    """Return a tensor's values as text, or its shape if they are long or unavailable; "None" if it is not a tensor."""
     if not isinstance(value, Tensor):
         return "None"
     shape = str(tuple(value.shape))

@@ -26,9 +26,9 @@ Point = tuple[float, float]
 MOST_NODES = 40
 """The largest number of nodes in a readable picture."""
 _WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: width of a box, height of a line of text and of a strip
-_NEAR, _FAR, _CHAR = 0.5, 0.98, 0.22  # inches between columns: without gradients, with them, per character
+_NEAR, _FAR, _CHAR = 0.5, 0.98, 0.22  # inches between columns: without gradients, with gradients, per character
 _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # inches: box to box, gap for an edge, arrow to arrow, seed's arrow
-_SIZE = 14  # font size: readable from the last row if the picture is as wide as a notebook
+_SIZE = 14  # font size, which a classroom's last row can read if the picture is as wide as a notebook
 _INCH, _DENSITY = 72, 144  # CSS pixels and image pixels per inch; the latter are doubled for projectors
 _LONG, _LABEL = 13, 11  # characters that fit in a line of a box: normal, and bold
 _STRIPS: dict[str, tuple[Any, str, str]] = {
@@ -42,12 +42,12 @@ _STRIPS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A picture of a graph, which a notebook displays; its plain text is that of the graph."""
+    """A picture of a graph, which a notebook displays; its plain text is the graph's text."""
 
     graph: Graph
     png: bytes
     width: int
-    """The width in CSS pixels, with which text has the same size in small and large graphs."""
+    """The width in CSS pixels, at which text has the same size in small and large graphs."""
 
     def __repr__(self) -> str:
         return repr(self.graph)
@@ -93,19 +93,15 @@ def _lines(node: Node) -> list[str]:
     stem, backward, rest = node.operation.partition("Backward")
     operation = [stem, backward + rest] if len(node.operation) > _LONG and stem and backward else [node.operation]
     label = [node.label] if len(node.label) <= _LABEL or not node.value else [node.name, f"= {node.value}"]
-    return [line for line in [*label, *operation, _shape(node)] if line]
-
-
-def _shape(node: Node) -> str:
-    return "" if node.shape == () else node.size
+    return [line for line in [*label, *operation, node.size if node.shape else ""] if line]
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
-    """Return the text and the kind of each strip in the lower part of a box: leaf, saved tensors, and .grad."""
+    """Return the text and the kind of each strip in the lower part of a node's box."""
     strips = [("freed", "freed")] if node.freed else []
     if node.operation in LEAF_NAMES:
-        long = node.value and len(node.label) > _LABEL
-        strips.append((node.name if long else f"{node.label} {_shape(node)}".strip(), "leaf"))
+        full = f"{node.label} {node.size if node.shape else ''}".strip()
+        strips.append((node.name if node.value and len(node.label) > _LABEL else full, "leaf"))
     elif node.keeps:
         names = ", ".join(node.keeps)
         strips.append((f"keeps {names}" if len(names) + 6 <= _LONG else f"keeps {len(node.keeps)}", "keeps"))
@@ -136,9 +132,8 @@ def _box(axes: Any, node: Node, x: float, y: float) -> None:
 
 def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: bool = False) -> None:
     style = "round,pad=0,rounding_size=0.07"
-    box = FancyBboxPatch(corner, *size, style, facecolor=face, edgecolor=rim, linestyle="--" if dashed else "-")
-    box.set_linewidth(1.6)
-    axes.add_patch(box)
+    colours = {"facecolor": face, "edgecolor": rim}
+    axes.add_patch(FancyBboxPatch(corner, *size, style, linewidth=1.6, linestyle="--" if dashed else "-", **colours))
 
 
 def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, Point]) -> None:
@@ -158,7 +153,7 @@ def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, 
 
 
 def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
-    """Return the height of each arrow's end above the middle of its box, ordered by the heights of the other ends."""
+    """Return the height of each arrow's end above its box's middle; a box's ends are in the order of the other ends."""
     ports = {}
     for box in {box for box, _ in ends}:
         here = sorted((-height, number) for number, (other, height) in enumerate(ends) if other == box)
@@ -168,14 +163,13 @@ def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
 
 
 def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) -> None:
-    """Draw a smooth arrow through points, with its head at the last one and ``text`` next to its first part."""
+    """Draw a smooth arrow through points, with its head at the last point and ``text`` next to its first segment."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
         codes += [Path.CURVE4] * 3
-    arrow = FancyArrowPatch(path=Path(vertices, codes), arrowstyle="-|>", mutation_scale=18)
-    arrow.set(color=GRADIENTS, linewidth=2.2)
-    axes.add_patch(arrow)
+    head: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 18}
+    axes.add_patch(FancyArrowPatch(path=Path(vertices, codes), color=GRADIENTS, linewidth=2.2, **head))
     if not text:
         return
     (x0, y0), (x1, y1) = points[:2]
@@ -195,7 +189,7 @@ def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
         The columns from left to right, each with the indices of its nodes and gaps from top to bottom; the indices of
         gaps start at the number of nodes. Then the route of each edge, from its source through gaps to its target.
     """
-    level = [0] * len(graph.nodes)  # the longest path from the result, which puts a weight right before its first use
+    level = [0] * len(graph.nodes)  # longest path from the result; this puts a weight right before its first use
     for edge in graph.edges:
         level[edge.target] = max(level[edge.target], level[edge.source] + 1)
     columns = [[i for i, its_level in enumerate(level) if its_level == number] for number in range(max(level) + 1)]

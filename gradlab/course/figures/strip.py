@@ -28,12 +28,12 @@ _EXPLAINED = {
     "12": {0: "in three of four places"},
 }
 """The explanations that each notebook adds, by index in ``_CALLS``; 4 is for the path that skips zero_grad()."""
-_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # distance from tile to tile; width, top and bottom of a tile
-_ROW = 3.1  # distance between lines of text below a tile
+_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # axis units: tile to tile; a tile's width, top and bottom
+_ROW = 3.1  # axis units from line to line of the text below a tile
 
 
 def update_strip(notebook: str) -> CourseFigure:
-    """Draw one update with the explanations of all notebooks up to ``notebook``, such as "02", with its own in bold.
+    """Draw one update with the explanations of all notebooks up to ``notebook``, such as "02", whose own are in bold.
 
     Raises ValueError for a notebook without a strip.
     """
@@ -76,7 +76,7 @@ def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
 
 
 def _round(notebook: str) -> list[Mark]:
-    """Return the marks of the path from step() back to zero_grad() and, from notebook 03 on, of one that skips it."""
+    """Return the marks of the path back to zero_grad() and, from notebook 03 on, of the path that skips zero_grad()."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _MAX_PROCESSES = 8
 _MAX_CHARS = 200
+_LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
+# On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
+_NETWORK = {"USE_LIBUV": "0"} if sys.platform == "win32" else _LOOPBACK
 _NO_PROCESSES = (
     "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
     "notebook with Python on a computer."
@@ -41,7 +44,7 @@ _NO_NETWORK = (
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """The result of ``launch``: truthy if every process ended without an error, displayed as the processes' output."""
+    """The result of ``launch``, displayed as the processes' output; it is truthy if no process ended with an error."""
 
     printed: tuple[str, ...]
     """The standard output of each rank."""
@@ -73,7 +76,7 @@ def launch(
     Args:
         script: A file with plain PyTorch; each process runs all of it, in the file's folder.
         processes: Number of processes, 1 to 8.
-        seconds: Time limit, counted from the start of the last script; the processes still running then are ended.
+        seconds: Time limit, counted from the start of the last script; processes that exceed it are ended.
         settings: Additional environment variables for the processes.
 
     Returns:
@@ -82,7 +85,11 @@ def launch(
     Raises:
         ValueError, FileNotFoundError: ``processes`` is invalid, or ``script`` is not a file.
     """
-    path = _checked_script(script, processes)
+    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
+        raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
+    path = Path(script).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
     if missing := _what_is_missing():
         return LaunchResult((), _NO_PROCESSES.format(missing))
     try:
@@ -92,9 +99,10 @@ def launch(
             "LOCAL_WORLD_SIZE": str(processes),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process hosts the store, not a rank
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process, and not a rank, hosts the store
             "TORCHELASTIC_RESTART_COUNT": "0",
-            **_thread_and_network_settings(),
+            "OMP_NUM_THREADS": "1",
+            **_NETWORK,
             **(settings or {}),
         }
     except (OSError, RuntimeError) as failure:
@@ -107,21 +115,12 @@ def launch(
                 ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
                 workers.append(Worker(path, Path(folder, str(rank)), {**ranks, **environment}))
             late = wait_all(workers, seconds)
-        finally:  # also when the learner interrupts
+        finally:  # after an interrupt, too
             stop_all(workers)
         del store
         error = _failure_text(workers, path, seconds if late else None)
         printed = tuple(worker.read("printed") for worker in workers)
     return LaunchResult(printed, error, tuple(worker.process.pid or 0 for worker in workers))
-
-
-def _checked_script(script: str | Path, processes: int) -> Path:
-    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
-        raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
-    path = Path(script).resolve()
-    if not path.is_file():
-        raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
-    return path
 
 
 def _what_is_missing() -> str:
@@ -133,31 +132,20 @@ def _what_is_missing() -> str:
 
 
 def _local_store() -> tuple[TCPStore, int]:
-    """Return a store that listens only on 127.0.0.1, and its port; by default, TCPStore listens on all addresses."""
+    """Return a store that listens only on 127.0.0.1, and its port. By default, TCPStore listens on all addresses."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would keep retrying
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # raises at once; a store would keep retrying
         server.accept()[0].close()
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
         return TCPStore("127.0.0.1", port, master_listen_fd=server.detach(), **options), port
 
 
-def _thread_and_network_settings() -> dict[str, str]:
-    """Return the variables that limit a rank to one thread, and gloo to the loopback interface by its name.
-
-    On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
-    """
-    if sys.platform == "win32":
-        return {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
-    loopback = "lo0" if sys.platform == "darwin" else "lo"
-    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": loopback}
-
-
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if it was reached."""
+    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if a script exceeded it."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
@@ -166,7 +154,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: the processes that were still running have been ended.")
-    # First the ranks that ended without reporting an error, then the others by time, last the ranks ended by stop_all.
+    # Ranks that died without reporting an error come first, then ranks with an error by time, then killed ranks.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
@@ -185,15 +173,12 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
         return f"lost its partner: {error}"
     if error:
         return f"failed: {error}: {message if len(message) < _MAX_CHARS else message[: _MAX_CHARS - 3] + '...'}"
+    end = f"exited with code {code}"
+    if code < 0:
+        name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+        end = f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
     last = " ".join(worker.read("errors")[-_MAX_CHARS:].split())
-    return _exit_text(code) + f"\n    its last output on stderr: {last}" * bool(last)
-
-
-def _exit_text(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
-    return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
+    return end + f"\n    its last output on stderr: {last}" * bool(last)
 
 
 def work_in_temporary_folder() -> None:

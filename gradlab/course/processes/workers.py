@@ -27,19 +27,19 @@ from ..._process import innermost_frames
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# On Linux, torch is loaded once and workers are forked from that process, which takes 0.1 s a worker instead of 4.
+# On Linux, one server process loads torch and forks the workers, which takes 0.1 s for each worker instead of 4 s.
 # Elsewhere, each worker loads torch itself: on macOS, it is not safe to fork a process that has used system libraries.
 _FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods()
 START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
-_STARTUP_SECONDS = 120.0  # until all scripts have started: without forking, each worker imports torch
-GRACE_SECONDS = 8.0  # for other ranks to notice a failure themselves, and for torch's clean-up, which may hang
-_REPORT_SECONDS = 0.05  # between two reports
+_STARTUP_SECONDS = 120.0  # limit for the start of all scripts; without forking, each worker imports torch
+GRACE_SECONDS = 8.0  # limit for other ranks to notice a failure, and for torch's clean-up, which may hang
+_REPORT_SECONDS = 0.05  # pause between two reports
 _MAX_ERROR_CHARS = 900  # a report below 4 KiB is written to the pipe in one piece, whichever thread sends it
 
 
 def prepare() -> None:
-    """On Linux, start to load torch in the background for later processes, and return at once; else do nothing."""
+    """On Linux, start loading torch in the background for later processes, and return at once; elsewhere do nothing."""
     if START_METHOD == "forkserver":
         from multiprocessing import forkserver
 
@@ -82,7 +82,7 @@ class Worker:
 
     @property
     def failed(self) -> bool:
-        """Whether the process was killed or exited with an error; a clean-up that hangs after the script is neither."""
+        """Whether the process was killed or exited with an error; a hanging clean-up after the script is no failure."""
         return self.killed if self.stopped else bool(self.process.exitcode)
 
     def kill(self) -> None:
@@ -91,7 +91,7 @@ class Worker:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self.done:
-            self.process.kill()  # it is not in its own session yet
+            self.process.kill()  # it may not have its own session yet
         self.process.join()
 
     def read(self, name: str) -> str:
@@ -103,7 +103,7 @@ class Worker:
 def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all workers have ended or time runs out, and return whether a script ran out of time.
 
-    Once a worker has failed, or all have finished the script, the rest get GRACE_SECONDS, and False is returned.
+    Once a worker has failed, or all have finished the script, the others get GRACE_SECONDS, and the result is False.
     """
     from multiprocessing.connection import wait
 
@@ -140,7 +140,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connection[Any, Any]) -> None:
-    """Run a script as ``python script.py`` would, in its own session, which ends when the launching process ends."""
+    """Run a script as ``python script.py`` would, in a new session, and end with the launching process."""
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_follow, args=(starter, str(script), folder), daemon=True).start()
@@ -155,18 +155,18 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
         import torch
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded before this was set
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded without it
         starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as left:
             if left.code not in (None, 0):
                 raise
-        for thread in threading.enumerate():  # wait for threads, as Python does at its end
+        for thread in threading.enumerate():  # wait for threads, as Python does at exit
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
         starter.send({"ended": True})
-        atexit._run_exitfuncs()  # multiprocessing does not run them
+        atexit._run_exitfuncs()  # multiprocessing does not run exit functions
         sys.stdout.flush()
     except BaseException as error:
         starter.send(_report(error, str(script)))
@@ -184,7 +184,7 @@ def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
             starter.send({"at": line} if (line := next(lines, 0)) else {})
             time.sleep(_REPORT_SECONDS)
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # other ranks still use it
+    with suppress(OSError):  # other ranks may still use it
         folder.parent.rmdir()
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
