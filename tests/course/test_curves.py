@@ -38,6 +38,9 @@ def test_the_axis_says_what_is_counted() -> None:
 def test_means_and_what_breaks() -> None:
     assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawings[0]) == ["cleared 4.5"]
     assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawings[0]) == ["cleared: inf at 2"]
+    for first in ([], [1.0]):  # not enough finite numbers for a mean
+        drawing = curves({"cleared": [*first, math.nan, 1.0], "forgot": [1.0, 2.0, 3.0]}, mean_of=2).drawings[0]
+        assert ends(drawing) == [f"cleared: inf at {len(first)}", "forgot 2.5"]
 
 
 def test_bad_input_is_named() -> None:

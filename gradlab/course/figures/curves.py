@@ -103,7 +103,8 @@ def curves(
 def _curve(values: Any, mean_of: int, first: int) -> Curve:
     """Return a curve of means of ``mean_of`` values up to the first inf or NaN; value 0 is of update ``first``."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
-    means: list[float] = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid").tolist()
+    finite = values[:broken]
+    means = np.convolve(finite, np.ones(mean_of) / mean_of, "valid").tolist() if len(finite) >= mean_of else []
     updates = [first + mean_of - 1 + index for index in range(len(means))]
     now = means[-1] if mean_of > 1 and means else float(values[-1])
     return Curve(updates, means, means, means, broken=broken, now=now)
