@@ -1,4 +1,4 @@
-"""A trace of the calls of an update: the parameters that each tensor is computed from, and the calls that cut it off.
+"""A trace of an update's calls: which parameters went into each tensor, and which calls cut it off from them.
 
 A TorchFunctionMode records every PyTorch call from one backward pass to the next, in a few updates of each call path.
 Unlike autograd's graph, the trace also follows tensors that do not require a gradient.
@@ -24,8 +24,8 @@ from ..state.param_index import ParamIndex
 from .autograd_graph import leaves
 
 _MOST_OPS = 20_000
-_LITERAL = 6  # characters of a number that may also be in the learner's code by chance
-_MOST_WAITING = 16  # backward passes of other call paths
+_LITERAL = 6  # a number of at most this many characters may also be a literal in the learner's code
+_MOST_WAITING = 16  # call paths that wait for a trace, and backward passes until one stops waiting
 TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
 _SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
 _WEIGHTS = ("mul", "mul_", "div", "div_", "__rmul__", "__rdiv__", "true_divide", "neg", "__imul__", "__itruediv__")
@@ -38,7 +38,7 @@ _MADE = ("tensor", "as_tensor", "from_numpy")
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """A call that made a tensor or read a number; a parameter or a tensor from before the trace has no ``lines``."""
+    """A call that made a tensor or read a number. An Op without ``lines`` is a parameter or an untraced tensor."""
 
     name: str
     inputs: tuple[Op, ...] = ()
@@ -46,9 +46,9 @@ class Op:
     lines: tuple[Site, ...] = ()
     """The learner's lines that led to the call, the innermost first."""
     reach: int = 0
-    """Parameters that the graph of the result reaches."""
+    """Parameters in the graph of the result."""
     made_of: int = 0
-    """Parameters that the result was computed from, whether or not the graph reaches them."""
+    """Parameters that the result was computed from, whether or not they are in its graph."""
     shape: tuple[int, ...] = ()
     graph: bool = False
     """True if the result requires a gradient."""
@@ -71,7 +71,7 @@ class Op:
 
     @property
     def lost(self) -> int:
-        """Parameters that the graph of an argument reaches and that of the result does not."""
+        """Parameters in the graph of an argument that are not in the graph of the result."""
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
@@ -152,7 +152,7 @@ class OpTrace(TorchFunctionMode):
         return result
 
     def _fail(self, error: Exception) -> None:
-        """Stop tracing after an error of the trace itself; everything else is judged as before."""
+        """Stop tracing after an error of the trace itself; the rest of the watch continues."""
         self.failure = f"{type(error).__name__}: {error}"
         self.on = False
 

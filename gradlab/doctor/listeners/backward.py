@@ -13,7 +13,7 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
-from ..graphs.autograd_graph import weighed_means
+from ..graphs.autograd_graph import weighted_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.op_trace import ops_below
@@ -22,11 +22,11 @@ from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
-_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; twice as many, for windows of several
+_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; more, since accumulation takes several passes
 
 
 class BackwardListener(Listener):
-    """Emits events for all backward passes, however they are started."""
+    """Emits events for all backward passes, however they are started, and for updates without an optimizer."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -34,7 +34,7 @@ class BackwardListener(Listener):
         self._watcher = LossWatcher(log.trace)
         self._retained = 0
         self._steps = -1  # number of steps when the last pass began
-        self._call = threading.local()  # has_grads: whether the running call in this thread passes gradients
+        self._call = threading.local()  # its has_grads is True if this thread's backward() got gradients
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began: dict[int, int] = {}  # call path -> sequence number when its last pass began
 
@@ -137,8 +137,8 @@ class BackwardListener(Listener):
         if isinstance(root := outputs[0], Tensor):
             self._watcher.examine(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
-            if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: gradients accumulate
-                backward.mass, backward.scales, backward.tokens = weighed_means(node)
+            if len(outputs) == 1 and log.steps == self._steps:  # gradients accumulate
+                backward.mass, backward.scales, backward.tokens = weighted_means(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
             self._inspect_graph(backward, node)

@@ -27,7 +27,7 @@ from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 
 
 class WatchedThread:
-    """The watched thread, and others that train at the same time, except threads that started before the watch."""
+    """The watched thread, and other threads that train during the watch and did not start before it."""
 
     def __init__(self) -> None:
         self.ident = 0
@@ -114,11 +114,11 @@ class Passes:
     unused_graphs: UnusedGraphs = field(default_factory=UnusedGraphs)
     """The graphs of model calls in evaluation mode."""
     last_update: int = 0
-    """Autograd's sequence number at the last step, clearing or edit of gradients."""
+    """Autograd's sequence number at the last step, or when gradients were last cleared or edited."""
     compiled: bool = False
     """True if a loss was computed by a compiled model, whose graph is a single node."""
     most_updates: int = sys.maxsize
-    """Number of steps after which the next pass calls ``on_enough``; during a step, PyTorch is still running hooks."""
+    """Number of steps after which the next pass calls ``on_enough``. A step cannot, since its hooks still run."""
     on_enough: Callable[[], None] = field(default=lambda: None)
 
 
@@ -163,7 +163,7 @@ class EventLog:
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
-            # autograd's threads are not started by Python; the learner's may also be inside a backward pass
+            # autograd's threads are not started by Python; the learner's own threads may also run a backward pass
             and isinstance(threading.current_thread(), threading._DummyThread)
         )
 
@@ -206,9 +206,9 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return the record of an optimizer, watched from now on; ``lines`` led to its creation and are () if unknown.
+        """Return the record of an optimizer, or of the one inside a trainer's wrapper, and watch it from now on.
 
-        For a trainer's wrapper of an optimizer, this is the record of the optimizer inside.
+        ``lines`` are the learner's lines that led to its creation, the innermost first; empty if they are unknown.
         """
         optimizer = wrapped_optimizer(optimizer)
         watched = self.optimizers.find(optimizer)
@@ -222,7 +222,7 @@ class EventLog:
     def cleared(self, site: Site, params: int) -> None:
         """Record a call of ``zero_grad()`` after it has run."""
         self.note_callers(site)
-        self.index.changes(params)  # earlier changes do not matter any more
+        self.index.changes(params)  # earlier changes no longer matter
         self.index.with_new_grad &= ~params
         self.passes.last_update = _torch.sequence_number()
         self.emit(Clear(site, params))
@@ -233,7 +233,7 @@ class EventLog:
             self.callers[site] = call_lines(sys._getframe(2))
 
     def path(self, site: Site) -> tuple[Site, ...]:
-        """Return the learner's lines that led to ``site``, itself first; ``site`` alone if they are unknown."""
+        """Return ``site`` and the learner's lines that led to it, the innermost first, as far as they are known."""
         return self.callers.get(site, (site,))
 
     def files(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""The listener for optimizers: their creation, steps and clearings."""
+"""The listener for optimizers: their creation, their steps and their ``zero_grad()``."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class OptimizerListener(Listener):
         log.emit(step)
 
     def _copy_frozen(self, watched: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Copy values of weights that have a gradient but require none: every 8th step, or every step if any exist."""
+        """Copy values of weights that have a gradient but require none, every 8th step or whenever there were any."""
         watched.frozen_checks += 1
         if watched.frozen_checks % _FROZEN_CHECK_EVERY == 0 or watched.frozen:
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
@@ -140,7 +140,7 @@ def _written(optimizer: Optimizer) -> int:
 
 
 def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return the number of predecessors at an optimizer's first step, if the last had momentum or averages; else 0."""
+    """Return the predecessor count at an optimizer's first step; 0 later or if the last had no momentum or averages."""
     parent, watched.parent = watched.parent, None
     if parent is None or watched.written >= 0:
         return 0

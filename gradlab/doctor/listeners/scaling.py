@@ -1,4 +1,4 @@
-"""The listener for GradScalers and for the clipping of gradients."""
+"""The listener for GradScalers and for gradient clipping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Watches ``GradScaler``, and what clip functions call, since clip functions may have been imported by name."""
+    """Watches ``GradScaler`` and, as clip functions may be imported by name, the functions that they call."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of ``GradScaler``, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""

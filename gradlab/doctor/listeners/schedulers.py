@@ -27,7 +27,7 @@ _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_ma
 
 
 def _planned_length(scheduler: Any) -> int:
-    """Return the number of steps that a scheduler is planned for, or between two changes of the rate; 0 if unknown."""
+    """Return the number of steps that a scheduler is planned for, or between two rate changes; 0 if it is unknown."""
     parts, milestones = getattr(scheduler, "_schedulers", None), getattr(scheduler, "_milestones", None)
     if parts and milestones:  # a SequentialLR
         last = _planned_length(parts[-1])
@@ -50,9 +50,9 @@ def _bound_values(function: Any) -> dict[str, Any]:
 
 
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
-    """Return whether a step is in nested loops that do not contain the creation, and the number of outer iterations.
+    """Return whether a step is in nested loops that do not contain the creation, and the outer loop's iteration count.
 
-    The number is 0 if it cannot be read from a constant or a variable.
+    The count is 0 if it cannot be read from a constant or a variable.
     """
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
@@ -67,7 +67,7 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines
+        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines that led to its creation
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: Patches) -> None:
@@ -77,7 +77,8 @@ class SchedulerListener(Listener):
         """
         update_lr, _ = _torch.locate("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "__init__", self.outermost(self._note_creation))  # its own first step is ignored
+            # the step that the constructor itself makes is not recorded
+            patches.replace(kind, "__init__", self.outermost(self._note_creation))
             patches.replace(
                 kind, "_update_lr" if kind is update_lr else "step", self.outermost(self._stepped, self._rate)
             )
@@ -88,7 +89,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        """Return the greatest learning rate of a scheduler's optimizer; NaN if there is none or it is on a GPU."""
+        """Return the largest learning rate of a scheduler's optimizer; NaN if there is none or if any is on a GPU."""
         groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
         rates = [group.get("lr", math.nan) for group in groups]
         waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)

@@ -96,7 +96,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def function_around(site: Site) -> Scope:
-    """Return the innermost function around a line, or else the file; an empty module if the file can't be read."""
+    """Return the innermost function around a line or, outside functions, the module, which is empty if unreadable."""
     return scopes_around(site)[0]
 
 
@@ -226,12 +226,12 @@ def operand(file: str, node: ast.expr) -> str:
 
 
 def reworded(cause: Cause, text: str) -> Edit | Cause:
-    """Return the edit that replaces the source at a location; only the location if it has no end column."""
+    """Return the edit that replaces the source at a location, or the location itself if it has no end column."""
     return all_reworded({cause: text})
 
 
 def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
-    """Return the edit that replaces parts of a line; only the line, or the single part, if a part spans lines."""
+    """Return the edit that replaces parts of a line, or the location of the line or single part if one spans lines."""
     first, *more = texts
     line = source_line((first.file, first.line)).rstrip()
     for cause in sorted(texts, key=lambda cause: -cause.column):
@@ -241,7 +241,7 @@ def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
-    """Return the edit that inserts a line above or below ``site``; only ``site`` if the file would not parse."""
+    """Return the edit that inserts a line above or below ``site``, or its location if the file would not parse."""
     edit = Edit(Cause(*site, insert=where), line)
     return edit if edited(edit.cause, line) is not None else Cause(*site)
 
