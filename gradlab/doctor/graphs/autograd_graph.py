@@ -16,6 +16,9 @@ _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
 LOOK_EVERY = 4  # backward passes between two counts of live graphs
+_SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
+_SUMMED = (*_SAME, "Add", "Sub", "Rsub", "Neg", "Mul", "Div", "Stack")
+_MOST_SUMMED = 64  # nodes
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
@@ -53,8 +56,7 @@ def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
     """
 
     def is_old(node: Any) -> bool:
-        token = node.metadata.get(_ROOT)
-        return token is not None and token.born < now - 2
+        return (token := node.metadata.get(_ROOT)) is not None and token.born < now - 2
 
     near = nodes(root, most=_MOST_OLD, ends=lambda node: is_old(node) and not through)
     return {node.metadata[_ROOT].born for node in near if is_old(node)}
@@ -73,10 +75,7 @@ def scaled(node: Any) -> bool:
 
 
 def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
-    """Yield up to ``most`` nodes of a graph, breadth first from its roots; roots that are None are ignored.
-
-    The search does not continue past a node for which ``ends(node)`` is true.
-    """
+    """Yield up to ``most`` nodes of a graph, breadth first from ``roots`` and not past nodes that satisfy ``ends``."""
     waiting = deque(root for root in roots if root is not None)
     visited: set[Any] = set()
     while waiting and len(visited) < most:
@@ -118,13 +117,7 @@ def older(node: Any, number: int) -> bool:
     return any(n._sequence_nr() < number for n in nodes(node) if hasattr(n, "_sequence_nr"))  # leaves have none
 
 
-_SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
-_MOST = 64  # nodes
-
-Means = tuple[float, tuple[float, ...], Any]
-
-
-def weighted_means(root: Any) -> Means:
+def weighted_means(root: Any) -> tuple[float, tuple[float, ...], Any]:
     """Return (total, factors, target_weight) for the mean reductions that are summed in a loss.
 
     ``total`` is the sum of their absolute weights; the weight of a mean is the product of the factors applied to it.
@@ -132,33 +125,22 @@ def weighted_means(root: Any) -> Means:
     first mean is a cross-entropy, else None. A sum divided by its number of rows or elements also counts as a mean.
     """
     total, first_factors, target_weight = 0.0, tuple[float, ...](), None
-    for node, weight, factors in _walk(root):
+    waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
+    for node, weight, factors in waiting:  # the list grows during the loop
+        if len(waiting) > _MOST_SUMMED:
+            break
+        name, parts = operation(node), inner(node)
         if _is_mean(node):
             target_weight = getattr(node, "_saved_total_weight", None) if not total else target_weight
             first_factors = first_factors or factors
             total += abs(weight)
-    return total, first_factors, target_weight
-
-
-def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
-    """Yield (node, weight, factors) for the nodes that are summed in a loss; ``weight`` is the factors' product."""
-    waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
-    for node, weight, factors in waiting:  # the list grows during the loop
-        if len(waiting) > _MOST:
-            return
-        yield node, weight, factors
-        name, parts = operation(node), inner(node)
-        if _is_mean(node):
-            continue
-        if name in ("Add", "Sub", "Rsub") or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
-            waiting += [(part, weight, factors) for part in parts]
         elif name in ("Mul", "Div") and len(parts) == 1 and _SCALED not in node.metadata:
-            factor = _number(node, name)
-            if factor is not None:
+            if (factor := _number(node, name)) is not None:
                 more = factors if factor == 1 else (*factors, factor)
                 waiting.append((parts[0], weight * factor, more))
-        elif name in (*_SAME, "Neg", "Mul", "Div", "Stack"):
+        elif name in _SUMMED or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
             waiting += [(part, weight, factors) for part in parts]
+    return total, first_factors, target_weight
 
 
 def _number(node: Any, name: str) -> float | None:

@@ -22,6 +22,8 @@ from .autograd_graph import Token, old_batches
 _NEWEST = 12  # elements of a container that are searched
 _ROWS = (list, tuple, deque)
 _DEEP = 4  # levels, as in task.board.meters["loss"].value
+_KEY = "gradlab.evaluated"
+_MOST_WAITING, _MOST_LINES = 32, 64
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
@@ -33,11 +35,10 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
             if line := only_line(adds, file, name, line_now):
                 scope = function_around((file, line))  # a function's variables are known only while it runs
                 same = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
-                tensors = frozenset(key for key, part in variables(same[0]).items() if _has_graph(part)) if same else ()
-                return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
+                tensors = (key for each in same[:1] for key, part in variables(each).items() if _has_graph(part))
+                return GraphHolder(name, (file, line), batches, tensors=frozenset(tensors))
             if state is None and (line := only_line(carries, file, name, line_now)):
-                reached = len(_batches_in(value, now, through=True))
-                state = GraphHolder(name, (file, line), reached, carried=True)
+                state = GraphHolder(name, (file, line), len(_batches_in(value, now, through=True)), carried=True)
     return state
 
 
@@ -45,7 +46,7 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
     """Return the variable of a forward hook, or the attribute of its object, that keeps the most graphs; or None."""
     counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> id of a container -> its number of graphs
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
-        for hook in [*_torch.forward_hooks_of(part).values()]:
+        for hook in _torch.forward_hooks_of(part).values():
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
             if code is None or code_owner(code.co_filename) is not Owner.USER:
                 continue
@@ -79,7 +80,7 @@ def _has_graph(value: Any) -> bool:
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
-    """Yield the name, value and number of old batches of each variable, or part of one, that holds old graphs."""
+    """Yield the name, value and number of past batches of each variable, or part of one, that holds old graphs."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
@@ -99,10 +100,6 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
     # The first elements are searched as well, since the last ones may have graphs of the current batch.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
     return set().union(*(_batches_in(part, now, depth - 1, through=through) for part in some))
-
-
-_KEY = "gradlab.evaluated"
-_MOST_WAITING, _MOST_LINES = 32, 64
 
 
 class UnusedGraphs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -15,16 +16,19 @@ from ..events import Backward, LossFlaw
 from ..source.cuts import find_cuts, find_terms
 from ..source.loss_edits import compared_with, same_elements
 from ..source.syntax import cause_at
-from . import autograd_graph
-from .autograd_graph import operation
+from .autograd_graph import nodes, operation
 from .nan_origin import NanOrigin, find_nan_origin, has_nonfinite_leaves
 from .op_trace import Op, OpTrace, ops_below
 
 _NEAR = 80  # nodes near the loss that are searched
+_MOST_CALL_PATHS = 256
+# Numbers of the examined passes of a call path. Some losses have a term in the first of every 2, 4 or 16 passes only.
+_LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
+_RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
 _FEW = 12  # nodes of elementwise operations between the mean or sum and the difference
 _EACH = (
     *("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg"),
@@ -66,9 +70,6 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
     return list(flaws.values())
 
 
-_RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
-
-
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
     """Yield the nodes near a loss, each with the call that made it or, if untraced, the nearest call that used it."""
     waiting, visited = [(root, trace.of(root) or Op(""))], {root}
@@ -78,11 +79,6 @@ def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
             if inner is not None and inner not in visited and len(waiting) < _NEAR:
                 visited.add(inner)
                 waiting.append((inner, trace.of(inner) or op))
-
-
-def compiled(node: Any) -> bool:
-    """Return whether the nodes near a loss include the single node that represents a compiled model."""
-    return any(each.name().startswith("CompiledFunction") for each in autograd_graph.nodes(node, most=_NEAR))
 
 
 def _through(node: Any) -> Any:
@@ -175,18 +171,12 @@ def _dim(node: Any) -> int:
     return dim % max(1, len(_shape(node)))
 
 
-_MOST_CALL_PATHS = 256
-# Numbers of the examined passes of a call path. Some losses have a term in the first of every 2, 4 or 16 passes only.
-_LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
-
-
 class LossWatcher:
     """Fills in the fields of a Backward event that describe its loss."""
 
     def __init__(self, trace: OpTrace) -> None:
         self.trace = trace
         self.compiled = False
-        """True if any loss was computed by a compiled model, whose graph is a single node."""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> origin of its first NaN
         self._nonfinite: set[int] = set()  # call paths that continue with weights that are not finite
@@ -211,7 +201,8 @@ class LossWatcher:
         if count in _LOOKS or traced:
             backward.looked = True
             backward.flaws = tuple(find_flaws(node, self.trace, op))
-            self.compiled = self.compiled or compiled(node)
+            names = (each.name() for each in nodes(node, most=_NEAR))
+            self.compiled = self.compiled or any(name.startswith("CompiledFunction") for name in names)
         if type(loss) is float and not math.isfinite(loss):
             self._not_finite(backward, node, traced=traced)
 
@@ -233,15 +224,14 @@ class LossWatcher:
         culprit = origin.node(node) if traced else None
         call = next((op for each, op in _with_calls(node, self.trace) if each is culprit), Op(""))
         cause = cause_at(call.lines[0]) if call.lines else None
-        flaw = LossFlaw(f"nan-{origin.kind}", origin.text, edit=cause)
-        backward.flaws = (*backward.flaws, flaw)
+        backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.text, edit=cause))
 
 
 def _loss_number(loss: Tensor) -> Any:
     """Return the value of a loss, or a tensor to be read later if it is on a GPU; None if it is not a single float."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
-    try:
+    with suppress(RuntimeError):  # inside a transform of torch.func it has no value
         if loss.is_cpu:
             value: Any = loss.tolist()  # the learner's dispatch modes would see item()
             while isinstance(value, list):
@@ -249,6 +239,4 @@ def _loss_number(loss: Tensor) -> Any:
             return value
         if loss.device.type != "meta" and loss.dim() == 0:
             return loss.detach()
-    except RuntimeError:  # inside a transform of torch.func it has no value
-        pass
     return None

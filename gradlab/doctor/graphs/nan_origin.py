@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ... import _torch
-from . import autograd_graph
-from .autograd_graph import operation
+from .autograd_graph import leaves, nodes, operation
 
 _MOST_NODES = 4000
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
@@ -31,7 +30,6 @@ class NanOrigin:
     path: tuple[int, ...] = ()
     """The path from the loss to the operation's node, as indices in the ``next_functions`` of the nodes."""
     name: str = ""
-    """The name of the operation's node."""
 
     def node(self, root: Any) -> Any:
         """Return the node at ``path`` in another graph; None if there is none, or one with another name."""
@@ -45,7 +43,7 @@ class NanOrigin:
 def find_nan_origin(root: Any) -> NanOrigin:
     """Return the origin of a NaN or infinity, found in the saved tensors of a graph in the order of its operations."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
-    for node in autograd_graph.nodes(root, most=_MOST_NODES):
+    for node in nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
             if inner is not None and len(paths) < _MOST_NODES:
                 paths.setdefault(inner, (*paths.get(node, ()), edge))
@@ -68,7 +66,7 @@ def find_nan_origin(root: Any) -> NanOrigin:
 def has_nonfinite_leaves(root: Any) -> bool:
     """Return whether a graph has leaves that are NaN or infinite."""
     with torch.no_grad(), _torch.disable_current_modes():
-        return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
+        return any(not _finite(leaf) for leaf, _ in leaves(root))
 
 
 def _steep(node: Any) -> bool:

@@ -13,7 +13,6 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
-from ..graphs.autograd_graph import weighted_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.op_trace import ops_below
@@ -64,9 +63,7 @@ class BackwardListener(Listener):
             if log.thread.is_here() or log.thread.may_go_over():
                 passes.unused_graphs.settle()
                 passes.grad_calls += not kwargs.get("accumulate_grad")
-            if not kwargs.get("accumulate_grad"):
-                return original.call(outputs, *args, **kwargs)
-            if not self._is_watched():
+            if not kwargs.get("accumulate_grad") or not self._is_watched():
                 return original.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -96,9 +93,8 @@ class BackwardListener(Listener):
         trace, roots = self.log.trace, [root for root in outputs if isinstance(root, Tensor)]
         backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(root.grad_fn for root in roots))
         backward.ops = [*filter(None, map(trace.of, nodes)), *(op for x in roots for op in ops_below(trace.op(x)))]
-        backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
-            autograd_graph.older(root.grad_fn, backward.previous) for root in roots
-        )
+        updated = self.log.passes.last_update >= backward.previous >= 0
+        backward.carried = updated and any(autograd_graph.older(root.grad_fn, backward.previous) for root in roots)
 
     @never_raises
     def _ended(self, backward: Backward) -> None:
@@ -138,7 +134,7 @@ class BackwardListener(Listener):
             self._watcher.examine(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
             if len(outputs) == 1 and log.steps == self._steps:  # gradients accumulate
-                backward.mass, backward.scales, backward.tokens = weighted_means(node)
+                backward.mass, backward.scales, backward.tokens = autograd_graph.weighted_means(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
             self._inspect_graph(backward, node)

@@ -184,7 +184,6 @@ def _plain_tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
-    """Return the names of a module among the variables of a function and the attributes of its ``self``."""
     local = variables(frame)
     owner = local.get("self")
     attributes = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}

@@ -50,10 +50,7 @@ def _bound_values(function: Any) -> dict[str, Any]:
 
 
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
-    """Return whether a step is in nested loops that do not contain the creation, and the outer loop's iteration count.
-
-    The count is 0 if it cannot be read from a constant or a variable.
-    """
+    """Return whether a step is in two loops that do not contain the creation, and the outer one's iterations, or 0."""
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
     loops = [loop for loop in loops_around(lines) if loop not in around]
@@ -79,9 +76,8 @@ class SchedulerListener(Listener):
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
             # the step that the constructor itself makes is not recorded
             patches.replace(kind, "__init__", self.outermost(self._note_creation))
-            patches.replace(
-                kind, "_update_lr" if kind is update_lr else "step", self.outermost(self._stepped, self._rate)
-            )
+            method = "_update_lr" if kind is update_lr else "step"
+            patches.replace(kind, method, self.outermost(self._stepped, self._rate))
 
     @never_raises
     def _note_creation(self, scheduler: Any, *args: Any, **kwargs: Any) -> None:
@@ -109,13 +105,11 @@ class SchedulerListener(Listener):
             self.log.emit(event)
 
     def _plan(self, scheduler: Any, chain: list[FrameType]) -> SchedulePlan:
-        """Return the plan of a scheduler; ``chain`` has the frames of the learner's functions that led to its step."""
         creation, last = self._creation_lines.get(scheduler, ()), getattr(scheduler, "_schedulers", [scheduler])[-1]
-        plan = SchedulePlan(type(scheduler).__name__, _planned_length(scheduler), hasattr(last, "T_max"))
-        plan.nested, plan.epochs = _loops(creation, chain)
-        plan.mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
-        plan.created_at = creation[0] if creation else NO_SITE
-        return plan
+        length, halves = _planned_length(scheduler), hasattr(last, "T_max")
+        mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
+        site = creation[0] if creation else NO_SITE
+        return SchedulePlan(type(scheduler).__name__, length, halves, *_loops(creation, chain), mode, site)
 
 
 def _with_subclasses(*kinds: type) -> set[type]:

@@ -10,7 +10,7 @@ from ..events import Site
 from ..finding import Cause, Edit
 from . import syntax
 from .calls import in_scope
-from .syntax import LOOP_KINDS, called, dotted, function_around, holds, statements_around
+from .syntax import LOOP_KINDS, called, dotted, function_around, holds, loop_around, statements_around
 
 _BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 _ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
@@ -22,7 +22,6 @@ class EnclosingLoop:
 
     file: str
     line: int
-    """Line of the ``for`` or ``while``."""
     text: str = field(compare=False)
     """Target and iterable, or condition: "epoch in range(5)"."""
     through: str = field(compare=False)
@@ -113,7 +112,6 @@ def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
             values = syntax.assigned(site[0], name)
             if values and all(isinstance(x, ast.GeneratorExp) or called(x) in _ITERATORS for x in values):
                 here = (site[0], values[0].lineno)
-                same = function_around(site) is function_around(here)
-                same = same and syntax.loop_around(site) is syntax.loop_around(here)
+                same = function_around(site) is function_around(here) and loop_around(site) is loop_around(here)
                 return None if same else syntax.node_place(site[0], values[0])
     return None

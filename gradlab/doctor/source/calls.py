@@ -116,10 +116,7 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the location of the only ``if`` test with a comparison, preferably with ``%``; None if it is not unique.
-
-    The tests are those around the first line in ``path`` that has any.
-    """
+    """Return the location of the only comparing ``if`` test around a line of ``path``, preferably one with ``%``."""
     for site in path:
         tests = [(ast.unparse(branch.test), branch.test) for branch in syntax.statements_around(site, ast.If)]
         if compared := [(text, test) for text, test in tests if "__name__" not in text and re.search("==|[<>]", text)]:
@@ -129,10 +126,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 
 def with_loss(site: Site, template: str) -> Edit | Cause:
-    """Return the edit that puts the loss of ``loss.backward()`` into ``template``, such as "{} / 4".
-
-    Return only the location of the line if it is not a plain ``loss.backward()``.
-    """
+    """Return the edit that puts the loss of ``loss.backward()`` into ``template`` ("{} / 4"), or just the location."""
     statement, call = statement_at(site), call_at(site, "backward")
     loss = called_on(call)
     if loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:

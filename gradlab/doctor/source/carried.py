@@ -55,7 +55,6 @@ def _carried(node: ast.AST) -> set[str]:
 
 
 def _detached(name: str, value: Any) -> str:
-    """Return the line of code that detaches a state; "" if it is not a tensor or a tuple of tensors."""
     if isinstance(value, Tensor):
         return f"{name} = {name}.detach()"
     plain = isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value)
@@ -124,10 +123,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the edit that adds ``.detach()`` to the tensors in a holder's line; None if the line has none of them.
-
-    Return only the location of the line if its variables with a graph are unknown.
-    """
+    """Return the edit that adds ``.detach()`` to tensors in a holder's line, or its location if they are unknown."""
     if not holder.tensors:  # the function, such as a meter's update(), was not running when graphs were counted
         return Cause(*holder.site)
     tensors: list[ast.expr] = []

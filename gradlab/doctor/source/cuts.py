@@ -26,10 +26,7 @@ _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to",
 
 
 def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
-    """Return the edit or location for the only cut in ``ops``, or for the only one apart from detach().
-
-    Return the location of the first cut if all are calls of grad(), and None if there is no single cut.
-    """
+    """Return the edit or location for the only cut in ``ops``, or for the only one that is not a detach()."""
     causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
     others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
     cause = single_or_none(causes) or single_or_none(others)
@@ -39,10 +36,7 @@ def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
 
 
 def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the location and node of a cut: a call, a comparison or no_grad. Return None if it is not in the source.
-
-    If the node is ambiguous, return the innermost line that led to the cut, and None for the node.
-    """
+    """Return the location and node of a cut: a call, a comparison or no_grad. The node is None if it is ambiguous."""
     for site in cut.lines:
         nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
         matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]

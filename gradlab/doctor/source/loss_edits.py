@@ -81,10 +81,7 @@ def same_elements(shape: Shape, other: Shape) -> bool:
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the shape of a loss's target, and the edit of the target or None.
-
-    The shape is () if all pairs are compared on purpose, and None if it is unknown.
-    """
+    """Return the shape of a loss's target (() for intended pairs, None if unknown), and the edit of it or None."""
     targets = [(index, tensor) for index, tensor in enumerate(op.tensors) if not tensor.graph]
     if len(targets) != 1:
         return None, None
@@ -105,7 +102,6 @@ def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None,
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """Return the operands of a subtraction, or the arguments of a call with two or more; [] for other nodes."""
     if isinstance(node, ast.Call):
         return arguments if len(arguments := syntax.arguments(node)) > 1 else []
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []

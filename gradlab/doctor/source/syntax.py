@@ -12,20 +12,22 @@ from ..._process import parse_python
 from ..events import Site
 from ..finding import Cause, Edit, Finding, short_path
 
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
+LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
+_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
+_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
+_NOTHING = ast.Module([], [])
+_MOST_COLUMNS = 96  # characters of a line
+_Item = TypeVar("_Item")
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+
 
 def source_line(site: Site) -> str:
     """Return a line of the learner's source; "" if it can't be read."""
     linecache.checkcache(site[0])  # the file may have been edited since
     return linecache.getline(*site)
-
-
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
-LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
-_NOTHING = ast.Module([], [])
-_Item = TypeVar("_Item")
-_Statement = TypeVar("_Statement", bound=ast.stmt)
 
 
 def syntax_tree(file: str) -> ast.Module:
@@ -146,10 +148,6 @@ def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call
             yield node, owner
 
 
-_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
-_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
-
-
 def calls_op(node: ast.AST, name: str) -> bool:
     """Return whether a node performs the PyTorch operation ``name``, such as "relu", "lt" or "__iadd__"."""
     plain = name.strip("_")
@@ -248,9 +246,6 @@ def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Ca
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-_MOST_COLUMNS = 96  # characters of a line
 
 
 def excerpt(finding: Finding) -> str:
