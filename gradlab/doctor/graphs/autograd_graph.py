@@ -1,4 +1,4 @@
-"""Functions that read an autograd graph when a backward pass begins."""
+"""Searches of autograd graphs, and metadata that marks nodes in them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
 LOOK_EVERY = 4  # backward passes between two counts of live graphs
+_SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
+_SUMMED = (*_SAME, "Add", "Sub", "Rsub", "Neg", "Mul", "Div", "Stack")
+_MOST_SUMMED = 64  # nodes
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
 class Token:
-    """Metadata that lives as long as its node; ``born`` is the number of backward passes at the node's creation."""
+    """Metadata that lives as long as its node; ``born`` is the number of backward passes when ``Roots`` recorded it."""
 
     __slots__ = ("__weakref__", "born")
     born: int
 
 
 class Roots:
-    """Losses or model outputs, to count those that are still alive long after their backward pass."""
+    """A record of losses or model outputs, to count those that stay alive long after their backward pass."""
 
     def __init__(self) -> None:
         self._tokens: WeakSet[Token] = WeakSet()
 
     def alive(self, now: int) -> int:
-        """Return the number of live roots from before the last two backward passes that precede pass ``now``."""
+        """Return the number of live roots that are old at pass ``now``, as in ``old_batches``."""
         return sum(token.born < now - 2 for token in self._tokens)
 
     def add(self, node: Any, now: int) -> None:
-        """Record ``node`` as a root that was made when the number of backward passes was ``now``."""
+        """Record ``node`` as a root; ``now`` is the number of backward passes so far."""
         node.metadata[_ROOT] = token = Token()
         token.born = now
         if len(self._tokens) < _MOST_ROOTS:
@@ -45,22 +48,22 @@ class Roots:
 
 
 def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
-    """Return the ``born`` values of the old losses and outputs that a graph reaches near its root.
+    """Return the ``born`` values of the old losses and model outputs among the first nodes of a graph.
 
-    Old means from before the last two passes that precede pass ``now``. The search continues behind an old node only if
-    ``through``, as for a state computed from earlier states; otherwise a loss hides the outputs it was computed from.
+    A node is old if at least two backward passes began between its recording and pass ``now``. If ``through`` is True,
+    the search continues past old nodes and also finds the older states that a state was computed from. Otherwise it
+    stops at old nodes, so that a loss and the outputs it was computed from are not both counted.
     """
 
     def is_old(node: Any) -> bool:
-        token = node.metadata.get(_ROOT)
-        return token is not None and token.born < now - 2
+        return (token := node.metadata.get(_ROOT)) is not None and token.born < now - 2
 
     near = nodes(root, most=_MOST_OLD, ends=lambda node: is_old(node) and not through)
     return {node.metadata[_ROOT].born for node in near if is_old(node)}
 
 
 def mark_scaled(tensor: Tensor) -> None:
-    """Mark the graph of a loss that ``scaler.scale`` has returned."""
+    """Mark the graph of a loss that ``scaler.scale()`` has returned."""
     if tensor.grad_fn is not None:
         metadata: Any = tensor.grad_fn.metadata  # a property, which PyTorch's stub declares as a method
         metadata[_SCALED] = True
@@ -72,10 +75,7 @@ def scaled(node: Any) -> bool:
 
 
 def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
-    """Yield the nodes of a graph from its roots on, breadth first, at most ``most``; roots that are None are ignored.
-
-    The search does not continue behind a node for which ``ends(node)`` is true.
-    """
+    """Yield up to ``most`` nodes of a graph, breadth first from ``roots`` and not past nodes that satisfy ``ends``."""
     waiting = deque(root for root in roots if root is not None)
     visited: set[Any] = set()
     while waiting and len(visited) < most:
@@ -117,50 +117,34 @@ def older(node: Any, number: int) -> bool:
     return any(n._sequence_nr() < number for n in nodes(node) if hasattr(n, "_sequence_nr"))  # leaves have none
 
 
-_SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
-_MOST = 64  # nodes
+def weighted_means(root: Any) -> tuple[float, tuple[float, ...], Any]:
+    """Return (total, factors, target_weight) for the mean reductions that are summed in a loss.
 
-Means = tuple[float, tuple[float, ...], Any]
-
-
-def weighed_means(root: Any) -> Means:
-    """Return the sum of the absolute weights of the means that are added up in a loss, and two values of the first.
-
-    The weight of a mean is the product of its factors. The two values are these factors, and the total weight of the
-    targets if the mean is a cross-entropy, else None. A sum divided by its number of rows or elements is also a mean.
+    ``total`` is the sum of their absolute weights; the weight of a mean is the product of the factors applied to it.
+    ``factors`` are those of the first mean that has any. ``target_weight`` is the total weight of the targets if the
+    first mean is a cross-entropy, else None. A sum divided by its number of rows or elements also counts as a mean.
     """
-    mass, scales, tokens = 0.0, tuple[float, ...](), None
-    for node, weight, factors in _walk(root):
-        if _is_mean(node):
-            tokens = getattr(node, "_saved_total_weight", None) if not mass else tokens
-            scales = scales or factors
-            mass += abs(weight)
-    return mass, scales, tokens
-
-
-def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
-    """Yield (node, weight, factors) for the nodes that are added up in a loss; the weight is the factors' product."""
+    total, first_factors, target_weight = 0.0, tuple[float, ...](), None
     waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
     for node, weight, factors in waiting:  # the list grows during the loop
-        if len(waiting) > _MOST:
-            return
-        yield node, weight, factors
+        if len(waiting) > _MOST_SUMMED:
+            break
         name, parts = operation(node), inner(node)
         if _is_mean(node):
-            continue
-        if name in ("Add", "Sub", "Rsub") or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
-            waiting += [(part, weight, factors) for part in parts]
+            target_weight = getattr(node, "_saved_total_weight", None) if not total else target_weight
+            first_factors = first_factors or factors
+            total += abs(weight)
         elif name in ("Mul", "Div") and len(parts) == 1 and _SCALED not in node.metadata:
-            factor = _number(node, name)
-            if factor is not None:
+            if (factor := _number(node, name)) is not None:
                 more = factors if factor == 1 else (*factors, factor)
                 waiting.append((parts[0], weight * factor, more))
-        elif name in (*_SAME, "Neg", "Mul", "Div", "Stack"):
+        elif name in _SUMMED or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
             waiting += [(part, weight, factors) for part in parts]
+    return total, first_factors, target_weight
 
 
 def _number(node: Any, name: str) -> float | None:
-    """Return the factor of a Mul or Div node; None if it is 0, not a number, or on a GPU."""
+    """Return the factor that a Mul or Div node applies; None if its operand is 0, not a single number, or on a GPU."""
     saved = getattr(node, "_saved_other", None)
     saved = getattr(node, "_saved_self", None) if saved is None else saved
     if isinstance(saved, Tensor):
@@ -171,8 +155,8 @@ def _number(node: Any, name: str) -> float | None:
 
 
 def _is_mean(node: Any) -> bool:
-    """Return whether a node is a mean: by its reduction, or as a sum divided by its number of rows or elements."""
-    reduction = getattr(node, "_saved_reduction", None)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
+    """Return whether a node is a mean, a loss that is reduced to a mean, or a sum divided by its rows or elements."""
+    reduction = getattr(node, "_saved_reduction", None)  # 0 is none, 1 is mean, 2 is sum (ATen/core/Reduction.h)
     if reduction is not None:
         return bool(reduction == 1)
     if operation(node) == "Mean":

@@ -1,4 +1,4 @@
-"""Leaked graphs: the variables that keep graphs of past updates alive, and graphs that nothing has used."""
+"""A search for variables that keep graphs of past updates alive, and a count of graphs that nothing has used."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from .autograd_graph import Token, old_batches
 _NEWEST = 12  # elements of a container that are searched
 _ROWS = (list, tuple, deque)
 _DEEP = 4  # levels, as in task.board.meters["loss"].value
+_KEY = "gradlab.evaluated"
+_MOST_WAITING, _MOST_LINES = 32, 64
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Return a variable that keeps old graphs alive at pass ``now``: one that is added to, else a state, else None."""
+    """Return a variable that keeps graphs which are old at pass ``now``, preferably one that collects them; or None."""
     state: GraphHolder | None = None
     for each_frame in (chain := call_chain(frame)):
         file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
@@ -33,19 +35,18 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
             if line := only_line(adds, file, name, line_now):
                 scope = function_around((file, line))  # a function's variables are known only while it runs
                 same = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
-                tensors = frozenset(key for key, part in variables(same[0]).items() if _has_graph(part)) if same else ()
-                return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
+                tensors = (key for each in same[:1] for key, part in variables(each).items() if _has_graph(part))
+                return GraphHolder(name, (file, line), batches, tensors=frozenset(tensors))
             if state is None and (line := only_line(carries, file, name, line_now)):
-                reached = len(_batches_in(value, now, through=True))
-                state = GraphHolder(name, (file, line), reached, carried=True)
+                state = GraphHolder(name, (file, line), len(_batches_in(value, now, through=True)), carried=True)
     return state
 
 
 def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
-    """Return the variable of a forward hook, or of its object, that keeps the most graphs of outputs; or None."""
+    """Return the variable of a forward hook, or the attribute of its object, that keeps the most graphs; or None."""
     counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> id of a container -> its number of graphs
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
-        for hook in [*_torch.forward_hooks_of(part).values()]:
+        for hook in _torch.forward_hooks_of(part).values():
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
             if code is None or code_owner(code.co_filename) is not Owner.USER:
                 continue
@@ -68,7 +69,7 @@ def _graphs_in(value: Any, deep: int = 3) -> int:
 
 
 def _attributes(name: str, value: Any) -> dict[str, Any]:
-    """Return the attributes of an object of the learner's own class, by expression; empty for other objects."""
+    """Return the attributes of an instance of a learner's class by expression ("meter.sum"); {} for other objects."""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
     is_users = code is not None and code_owner(code.co_filename) is Owner.USER
     return {f"{name}.{key}": attribute for key, attribute in getattr(value, "__dict__", {}).items()} if is_users else {}
@@ -79,7 +80,7 @@ def _has_graph(value: Any) -> bool:
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
-    """Yield each variable, or part of one, that holds old graphs: its name, its value and the number of batches."""
+    """Yield the name, value and number of past batches of each variable, or part of one, that holds old graphs."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
@@ -96,13 +97,9 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
     if isinstance(value, Tensor):
         return old_batches(value.grad_fn, now, through=through)
     parts = [*_elements(value).values()] if depth else []
-    # The first elements are searched as well as the last, since a graph that has just been made is not a leak.
+    # The first elements are searched as well, since the last ones may have graphs of the current batch.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
     return set().union(*(_batches_in(part, now, depth - 1, through=through) for part in some))
-
-
-_KEY = "gradlab.evaluated"
-_MOST_WAITING, _MOST_LINES = 32, 64
 
 
 class UnusedGraphs:
@@ -118,7 +115,7 @@ class UnusedGraphs:
         """Lines of calls whose graph was alive during a backward pass, which may have used it."""
 
     def built(self, result: Any, lines: tuple[Site, ...]) -> None:
-        """Follow the graph of a model's ``result`` from a call in evaluation mode."""
+        """Record the graph of ``result``, which a model returned in evaluation mode."""
         parts = [*_elements(result).values(), result]
         if (node := next((part.grad_fn for part in parts if _has_graph(part)), None)) is None:
             return
@@ -128,7 +125,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Record a backward pass, which may use any live graph and, for its target, one freed graph of each call."""
+        """Record a backward pass. It may use every live graph and, for its target, one freed graph of each call."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -15,17 +16,20 @@ from ..events import Backward, LossFlaw
 from ..source.cuts import find_cuts, find_terms
 from ..source.loss_edits import compared_with, same_elements
 from ..source.syntax import cause_at
-from . import autograd_graph
-from .autograd_graph import operation
-from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
+from .autograd_graph import nodes, operation
+from .nan_origin import NanOrigin, find_nan_origin, has_nonfinite_leaves
 from .op_trace import Op, OpTrace, ops_below
 
 _NEAR = 80  # nodes near the loss that are searched
+_MOST_CALL_PATHS = 256
+# Numbers of the examined passes of a call path. Some losses have a term in the first of every 2, 4 or 16 passes only.
+_LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
-_FEW = 12  # nodes between the mean or the sum and the difference
+_RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
+_FEW = 12  # nodes of elementwise operations between the mean or sum and the difference
 _EACH = (
     *("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg"),
     *("Where", "Maximum", "Minimum", "Clamp"),
@@ -66,11 +70,8 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
     return list(flaws.values())
 
 
-_RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
-
-
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
-    """Yield the nodes near a loss, each with the call that made it, else with the nearest traced call that used it."""
+    """Yield the nodes near a loss, each with the call that made it or, if untraced, the nearest call that used it."""
     waiting, visited = [(root, trace.of(root) or Op(""))], {root}
     for node, op in waiting:
         yield node, op
@@ -80,11 +81,6 @@ def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
                 waiting.append((inner, trace.of(inner) or op))
 
 
-def compiled(node: Any) -> bool:
-    """Return whether the graph next to a loss has the single node that represents a compiled model."""
-    return any(each.name().startswith("CompiledFunction") for each in autograd_graph.nodes(node, most=_NEAR))
-
-
 def _through(node: Any) -> Any:
     while node is not None and operation(node) in _RESHAPES and node.next_functions:
         node = node.next_functions[0][0]
@@ -92,7 +88,7 @@ def _through(node: Any) -> Any:
 
 
 def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
-    """Return the flaw of a loss that receives the result of an activation, reshaped or not; otherwise None."""
+    """Return the flaw of a loss that receives the result of an activation, possibly reshaped; None if there is none."""
     called, kinds = _ACTIVATED[operation(node)]
     inner = _through(argument := node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in kinds:
@@ -106,9 +102,9 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
 
 
 def _difference(node: Any) -> Any:
-    """Return the node of the difference d if a loss is the mean or sum of d ** 2, abs(d), log(cosh(d)) and the like.
+    """Return the node of the broadcast difference d in a mean or sum of d ** 2, abs(d), log(cosh(d)) or the like.
 
-    It is the only difference near the loss whose shape is not that of any of its sides; None if not unique.
+    A difference was broadcast if none of its sides has its shape. Return None if there is not exactly one.
     """
     waiting, visited, differences = [node.next_functions[0][0]], set[Any](), set[Any]()
     while waiting and len(visited) < _FEW:
@@ -124,15 +120,15 @@ def _difference(node: Any) -> Any:
 
 
 def _sides(node: Any) -> list[tuple[Any, int]]:
-    """Return the sides of a difference that are in the graph, as they were before l1_loss and others expanded them."""
+    """Return (node, output index) for each side of a difference in the graph, before l1_loss or others expanded it."""
     sides = [(side, index) for side, index in node.next_functions if side is not None]
     return [side.next_functions[0] if operation(side) == "Expand" else (side, index) for side, index in sides]
 
 
 def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
-    """Return the flaw of a loss whose two sides were broadcast to all pairs of elements by mistake; otherwise None."""
+    """Return the flaw of a loss whose sides were broadcast to all pairs by mistake; None if there is none."""
     inner = _sides(difference)
-    of_graph = difference is not node  # otherwise the node of mse_loss or the like, whose inputs are already expanded
+    of_graph = difference is not node  # False for the node of mse_loss or the like, whose inputs are already expanded
     wide = _shape(difference) if of_graph else _shape(*next(side for side in node.next_functions if side[0]))
     shapes = [_shape(*side) for side in inner]
     if any(operation(side) == "Unsqueeze" for side, _ in inner) or any(shape == wide for shape in shapes):
@@ -156,7 +152,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether ``side`` and the same shape with other dimensions of size 1 can broadcast to ``wide``."""
+    """Return whether ``side`` and a shape with the same dimensions above size 1 can broadcast to a larger ``wide``."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))
@@ -171,13 +167,8 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
 
 def _dim(node: Any) -> int:
     dim = int(node._saved_dim)
-    dim = dim - 2**64 if dim >= 2**63 else dim  # -1 is stored as the greatest unsigned integer
+    dim = dim - 2**64 if dim >= 2**63 else dim  # -1 is stored as an unsigned integer
     return dim % max(1, len(_shape(node)))
-
-
-_MOST_CALL_PATHS = 256
-# Passes of a call path that are examined: a term may be added only in the first of every 2, 4 or 16 passes.
-_LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 
 
 class LossWatcher:
@@ -186,17 +177,16 @@ class LossWatcher:
     def __init__(self, trace: OpTrace) -> None:
         self.trace = trace
         self.compiled = False
-        """True if any loss was computed by a compiled model, whose graph is a single node."""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> origin of its first NaN
-        self._spoilt: set[int] = set()  # call paths that continue with weights that are not finite
+        self._nonfinite: set[int] = set()  # call paths that continue with weights that are not finite
 
     def examine(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
         """Examine the loss ``root`` before its backward pass runs."""
         path, node = backward.call_path, root.grad_fn
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
-            self._spoilt.clear()
+            self._nonfinite.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
         op = self.trace.op(root) if (traced := self.trace.pass_begins(path)) else Op("")
         if count + 1 in _LOOKS:
@@ -211,16 +201,17 @@ class LossWatcher:
         if count in _LOOKS or traced:
             backward.looked = True
             backward.flaws = tuple(find_flaws(node, self.trace, op))
-            self.compiled = self.compiled or compiled(node)
+            names = (each.name() for each in nodes(node, most=_NEAR))
+            self.compiled = self.compiled or any(name.startswith("CompiledFunction") for name in names)
         if type(loss) is float and not math.isfinite(loss):
             self._not_finite(backward, node, traced=traced)
 
     def _not_finite(self, backward: Backward, node: Any, *, traced: bool) -> None:
-        """Find the operation behind a call path's first non-finite loss and, in a traced pass, the line of its call."""
+        """Add the flaws of a NaN or infinite loss: its origin (with the line if traced) and non-finite weights."""
         path = backward.call_path
         origin = self._origins.get(path)
-        if origin is not None and path not in self._spoilt and spoilt_weights(node):
-            self._spoilt.add(path)
+        if origin is not None and path not in self._nonfinite and has_nonfinite_leaves(node):
+            self._nonfinite.add(path)
             backward.flaws = (*backward.flaws, LossFlaw("nan-spoilt"))
         if origin is None:
             if len(self._origins) >= _MOST_CALL_PATHS:
@@ -233,15 +224,14 @@ class LossWatcher:
         culprit = origin.node(node) if traced else None
         call = next((op for each, op in _with_calls(node, self.trace) if each is culprit), Op(""))
         cause = cause_at(call.lines[0]) if call.lines else None
-        flaw = LossFlaw(f"nan-{origin.kind}", origin.text, edit=cause)
-        backward.flaws = (*backward.flaws, flaw)
+        backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.text, edit=cause))
 
 
 def _loss_number(loss: Tensor) -> Any:
-    """Return the value of a loss, None if it is not a single float; on a GPU, a tensor to be read later."""
+    """Return the value of a loss, or a tensor to be read later if it is on a GPU; None if it is not a single float."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
-    try:
+    with suppress(RuntimeError):  # inside a transform of torch.func it has no value
         if loss.is_cpu:
             value: Any = loss.tolist()  # the learner's dispatch modes would see item()
             while isinstance(value, list):
@@ -249,6 +239,4 @@ def _loss_number(loss: Tensor) -> Any:
             return value
         if loss.device.type != "meta" and loss.dim() == 0:
             return loss.detach()
-    except RuntimeError:  # inside a transform of torch.func it has no value
-        pass
     return None

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from ... import _torch
-from . import autograd_graph
-from .autograd_graph import operation
+from .autograd_graph import leaves, nodes, operation
 
 _MOST_NODES = 4000
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
-"""Name of a saved tensor -> index of that input of the operation."""
-_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # not norms: their gradient at 0 is 0
+"""Name of a saved tensor -> index of the input that it holds."""
+_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the gradient 0 at 0
 _PLAIN = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
 
 
@@ -27,11 +26,10 @@ class NanOrigin:
     text: str
     """A description of the operation, such as "torch.log of 0"; "" if it was not found."""
     kind: str = "unknown"
-    """"weights" or "data" if not finite before, "operation" if the operation made the value, or "unknown"."""
+    """"weights" or "data" if these were not finite before, "operation" if an operation made the value, or "unknown"."""
     path: tuple[int, ...] = ()
-    """The path from the loss to the operation's node: the index in ``next_functions`` of each node."""
+    """The path from the loss to the operation's node, as indices in the ``next_functions`` of the nodes."""
     name: str = ""
-    """The name of the operation's node."""
 
     def node(self, root: Any) -> Any:
         """Return the node at ``path`` in another graph; None if there is none, or one with another name."""
@@ -43,15 +41,15 @@ class NanOrigin:
 
 
 def find_nan_origin(root: Any) -> NanOrigin:
-    """Return the origin of a NaN or infinity, from the tensors saved in a graph, in the order of its operations."""
+    """Return the origin of a NaN or infinity, found in the saved tensors of a graph in the order of its operations."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
-    for node in autograd_graph.nodes(root, most=_MOST_NODES):
+    for node in nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
             if inner is not None and len(paths) < _MOST_NODES:
                 paths.setdefault(inner, (*paths.get(node, ()), edge))
     with torch.no_grad(), _torch.disable_current_modes():
         if any(hasattr(node, "variable") and not _finite(node.variable) for node in paths):
-            # an earlier pass spoilt the weights: name its operation with an infinite gradient if there is only one
+            # name the operation of this graph whose gradient can be infinite, if there is exactly one
             steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
             if len(steep) != 1:
                 return NanOrigin("", "weights")
@@ -65,10 +63,10 @@ def find_nan_origin(root: Any) -> NanOrigin:
     return NanOrigin("")
 
 
-def spoilt_weights(root: Any) -> bool:
+def has_nonfinite_leaves(root: Any) -> bool:
     """Return whether a graph has leaves that are NaN or infinite."""
     with torch.no_grad(), _torch.disable_current_modes():
-        return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
+        return any(not _finite(leaf) for leaf, _ in leaves(root))
 
 
 def _steep(node: Any) -> bool:
@@ -77,7 +75,7 @@ def _steep(node: Any) -> bool:
 
 
 def _made_here(node: Any) -> tuple[Any, str, str] | None:
-    """Return the node, kind and description of a non-finite value that ``node``'s operation made or got; or None."""
+    """Return (node, kind, description) of the origin if ``node`` made or received a non-finite value; or None."""
     name, saved = operation(node), _saved(node)
     if phrase := _impossible(name, saved):
         return node, "operation", phrase

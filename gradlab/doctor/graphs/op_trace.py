@@ -1,4 +1,4 @@
-"""A trace of the calls of an update: the parameters that each tensor is computed from, and the calls that cut it off.
+"""A trace of an update's calls: which parameters went into each tensor, and which calls cut it off from them.
 
 A TorchFunctionMode records every PyTorch call from one backward pass to the next, in a few updates of each call path.
 Unlike autograd's graph, the trace also follows tensors that do not require a gradient.
@@ -24,8 +24,8 @@ from ..state.param_index import ParamIndex
 from .autograd_graph import leaves
 
 _MOST_OPS = 20_000
-_LITERAL = 6  # characters of a number that may also be in the learner's code by chance
-_MOST_WAITING = 16  # backward passes of other call paths
+_LITERAL = 6  # a number of at most this many characters may also be a literal in the learner's code
+_MOST_WAITING = 16  # call paths that wait for a trace, and backward passes until one stops waiting
 TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
 _SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
 _WEIGHTS = ("mul", "mul_", "div", "div_", "__rmul__", "__rdiv__", "true_divide", "neg", "__imul__", "__itruediv__")
@@ -38,7 +38,7 @@ _MADE = ("tensor", "as_tensor", "from_numpy")
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """A call that made a tensor or read a number; a parameter or a tensor from before the trace has no ``lines``."""
+    """A call that made a tensor or read a number. An Op without ``lines`` is a parameter or an untraced tensor."""
 
     name: str
     inputs: tuple[Op, ...] = ()
@@ -46,14 +46,13 @@ class Op:
     lines: tuple[Site, ...] = ()
     """The learner's lines that led to the call, the innermost first."""
     reach: int = 0
-    """Parameters that the graph of the result reaches."""
+    """Parameters in the graph of the result."""
     made_of: int = 0
-    """Parameters that the result was computed from, whether or not the graph reaches them."""
+    """Parameters that the result was computed from, whether or not they are in its graph."""
     shape: tuple[int, ...] = ()
     graph: bool = False
     """True if the result requires a gradient."""
     no_grad: bool = False
-    """True if the call was made under no_grad()."""
     method: bool = False
     """True if the function was called as a method of its first argument."""
     flaw: str = ""
@@ -71,7 +70,7 @@ class Op:
 
     @property
     def lost(self) -> int:
-        """Parameters that the graph of an argument reaches and that of the result does not."""
+        """Parameters in the graph of an argument that are not in the graph of the result."""
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
@@ -102,9 +101,9 @@ def ops_below(op: Op, most: int = _MOST_OPS) -> Iterator[Op]:
         waiting += fresh if len(waiting) < most else []
 
 
-def cuts(op: Op, params: int = -1) -> list[Op]:
-    """Return the calls that cut ``op`` off from those of ``params`` that it was computed from."""
-    lost = op.made_of & ~op.reach & params
+def cuts(op: Op) -> list[Op]:
+    """Return the calls that cut ``op`` off from parameters that it was computed from."""
+    lost = op.made_of & ~op.reach
     return [below for below in ops_below(op) if below.lost & lost]
 
 
@@ -114,7 +113,6 @@ class OpTrace(TorchFunctionMode):
     def __init__(self, index: ParamIndex) -> None:
         super().__init__()
         self._index = index
-        self._bits_of = index.known_bits
         self.failure = ""
         """The reason why nothing is traced any more; "" while tracing works."""
         self._key = f"gradlab.op.{id(self)}"
@@ -152,7 +150,6 @@ class OpTrace(TorchFunctionMode):
         return result
 
     def _fail(self, error: Exception) -> None:
-        """Stop tracing after an error of the trace itself; everything else is judged as before."""
         self.failure = f"{type(error).__name__}: {error}"
         self.on = False
 
@@ -179,66 +176,55 @@ class OpTrace(TorchFunctionMode):
             self.changes.append((op, inputs[0]))
         for tensor in results:
             graph = tensor.requires_grad
-            self._keep(tensor, replace(op, reach=reach * graph, shape=tuple(tensor.shape), graph=graph))
-
-    def _keep(self, tensor: Tensor, op: Op) -> None:
-        node = _node(tensor)
-        if node is not None:
-            node.metadata[self._key] = op
-        elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
-            self._plain[id(tensor)] = weakref.ref(tensor), op
+            made_op = replace(op, reach=reach * graph, shape=tuple(tensor.shape), graph=graph)
+            if (node := _node(tensor)) is not None:
+                node.metadata[self._key] = made_op
+            elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
+                self._plain[id(tensor)] = weakref.ref(tensor), made_op
 
     def _inputs(self, arguments: Any) -> Iterator[Op]:
         for item in arguments:
             if isinstance(item, Tensor):
                 yield self.op(item)
             elif type(item) in (int, float):
-                yield next(
-                    (op for value, op in self.numbers if type(item) is type(value) is float and value == item),
-                    Op("number"),
-                )
+                reads = (op for value, op in self.numbers if type(item) is type(value) is float and value == item)
+                yield next(reads, Op("number"))
             elif isinstance(item, (list, tuple)) and len(item) <= 64 and not all(isinstance(n, int) for n in item):
                 yield from self._inputs(item)
 
     def op(self, tensor: Tensor) -> Op:
         """Return the Op of the call that made a tensor or, if the call was not traced, an Op without lines."""
-        node = _node(tensor)
-        if node is not None:
+        if (node := _node(tensor)) is not None:
             if (op := node.metadata.get(self._key)) is None:
                 op = node.metadata[self._key] = self._untraced(tensor)
             return op
         reference, plain = self._plain.get(id(tensor), (None, None))
-        watched = tensor.requires_grad and self._bits_of([tensor])  # such as an image that an optimizer changes
-        if reference is not None and reference() is tensor and plain is not None and not watched:
-            return plain
         # Only parameters that are already watched: reading the .grad of another thread's parameter can crash Python.
-        bits = self._bits_of([tensor])
-        return Op(
-            "parameter" if bits else "", (), (), bits * tensor.requires_grad, bits, tuple(tensor.shape), bool(bits)
-        )
+        bits = self._index.known_bits([tensor])
+        reach = bits * tensor.requires_grad  # not 0 for a tensor that an optimizer changes, such as an image
+        if reference is not None and reference() is tensor and plain is not None and not reach:
+            return plain
+        return Op("parameter" if bits else "", (), (), reach, bits, tuple(tensor.shape), bool(bits))
 
     def of(self, node: Any) -> Op | None:
         """Return the call that made a node of a graph; None if it was not traced."""
-        op: Op | None = node.metadata.get(self._key)
-        return op
+        return node.metadata.get(self._key)
 
     def _untraced(self, tensor: Tensor) -> Op:
         """Return an Op for a tensor whose graph was not made by a traced call, such as a custom Function's result."""
-        leaf_tensors = [leaf for leaf, _ in leaves(tensor.grad_fn)]
-        reach = self._bits_of(leaf_tensors)
+        reach = self._index.known_bits(leaf for leaf, _ in leaves(tensor.grad_fn))
         if not reach:  # its graph is made only when backward() runs, as with a reentrant checkpoint
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
 
     def module_result(self, result: Any, arguments: Any, params: int) -> None:
         """Record the results of a module whose calls were not traced, because gradients were disabled."""
-        inputs = tuple(self._inputs(flat(arguments)))
-        made_of = union_bits(inner.made_of for inner in inputs) | params
+        inputs = (*self._inputs(flat(arguments)), Op("parameter", reach=params, made_of=params))
+        made_of = union_bits(inner.made_of for inner in inputs)
         lines = call_lines(sys._getframe(2))
         for tensor in flat(result):
             if isinstance(tensor, Tensor) and tensor.grad_fn is None:
-                op = Op("module", (*inputs, Op("parameter", reach=params, made_of=params)), lines, 0, made_of)
-                op.shape, op.no_grad = tuple(tensor.shape), True
+                op = Op("module", inputs, lines, 0, made_of, tuple(tensor.shape), no_grad=True)
                 self._plain[id(tensor)] = weakref.ref(tensor), op
 
     @property
@@ -260,11 +246,10 @@ class OpTrace(TorchFunctionMode):
             self.on, self._count = True, 0
             if not self._placed:
                 try:
-                    _insert_below(self)
+                    _restack(self, placed=True)
+                    self._placed = threading.get_ident()
                 except AttributeError:  # this version of PyTorch has other names
                     self.on = False
-                    return
-                self._placed = threading.get_ident()
 
     def before_backward(self) -> None:
         """Take the mode off the stack before ``Tensor.backward``, which would put it back afterwards."""
@@ -297,7 +282,7 @@ class OpTrace(TorchFunctionMode):
     def settle(self) -> None:
         """Take the mode off the stack of this thread, unless it is tracing."""
         if self._placed == threading.get_ident() and not self.on:  # each thread has its own modes
-            _take_out(self)
+            _restack(self, placed=False)
             self._placed = 0
 
     def remove(self) -> None:
@@ -329,16 +314,10 @@ def _no_logarithms(value: Any) -> bool:
     return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 
 
-def _insert_below(mode: OpTrace) -> None:
-    """Put a mode below all others, since leaving a mode's block pops the topmost mode, whichever it is."""
+def _restack(mode: OpTrace, *, placed: bool) -> None:
+    """Put a mode below all others, since leaving a mode's block pops the topmost mode, or take it off the stack."""
     pop, push = _torch.pop_function_mode, _torch.push_function_mode
-    others = [pop() for _ in range(_torch.function_stack_size())]
-    for each in (mode, *reversed(others)):
+    modes = [pop() for _ in range(_torch.function_stack_size())]
+    others = [each for each in reversed(modes) if each is not mode]
+    for each in (mode, *others) if placed else others:
         push(each)
-
-
-def _take_out(mode: OpTrace) -> None:
-    modes = [_torch.pop_function_mode() for _ in range(_torch.function_stack_size())]
-    for each in reversed(modes):
-        if each is not mode:
-            _torch.push_function_mode(each)

@@ -13,7 +13,6 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
-from ..graphs.autograd_graph import weighed_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.op_trace import ops_below
@@ -22,11 +21,11 @@ from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
-_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; twice as many, for windows of several
+_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; more, since accumulation takes several passes
 
 
 class BackwardListener(Listener):
-    """Emits events for all backward passes, however they are started."""
+    """Emits events for all backward passes, however they are started, and for updates without an optimizer."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -34,7 +33,7 @@ class BackwardListener(Listener):
         self._watcher = LossWatcher(log.trace)
         self._retained = 0
         self._steps = -1  # number of steps when the last pass began
-        self._call = threading.local()  # has_grads: whether the running call in this thread passes gradients
+        self._call = threading.local()  # its has_grads is True if this thread's backward() got gradients
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began: dict[int, int] = {}  # call path -> sequence number when its last pass began
 
@@ -64,9 +63,7 @@ class BackwardListener(Listener):
             if log.thread.is_here() or log.thread.may_go_over():
                 passes.unused_graphs.settle()
                 passes.grad_calls += not kwargs.get("accumulate_grad")
-            if not kwargs.get("accumulate_grad"):
-                return original.call(outputs, *args, **kwargs)
-            if not self._is_watched():
+            if not kwargs.get("accumulate_grad") or not self._is_watched():
                 return original.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -96,9 +93,8 @@ class BackwardListener(Listener):
         trace, roots = self.log.trace, [root for root in outputs if isinstance(root, Tensor)]
         backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(root.grad_fn for root in roots))
         backward.ops = [*filter(None, map(trace.of, nodes)), *(op for x in roots for op in ops_below(trace.op(x)))]
-        backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
-            autograd_graph.older(root.grad_fn, backward.previous) for root in roots
-        )
+        updated = self.log.passes.last_update >= backward.previous >= 0
+        backward.carried = updated and any(autograd_graph.older(root.grad_fn, backward.previous) for root in roots)
 
     @never_raises
     def _ended(self, backward: Backward) -> None:
@@ -137,8 +133,8 @@ class BackwardListener(Listener):
         if isinstance(root := outputs[0], Tensor):
             self._watcher.examine(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
-            if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: gradients accumulate
-                backward.mass, backward.scales, backward.tokens = weighed_means(node)
+            if len(outputs) == 1 and log.steps == self._steps:  # gradients accumulate
+                backward.mass, backward.scales, backward.tokens = autograd_graph.weighted_means(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
             self._inspect_graph(backward, node)

@@ -25,9 +25,14 @@ from ..state.names import VariableNames, wrapped_optimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 
+_Callback = Callable[..., object]
+_FIRST_FLUSH, _FLUSH = 24, 512  # events
+_MOST_PENDING = 8192
+_MOST_LINES = 2048
+
 
 class WatchedThread:
-    """The watched thread, and others that train at the same time, except threads that started before the watch."""
+    """The watched thread, and other threads that train during the watch and did not start before it."""
 
     def __init__(self) -> None:
         self.ident = 0
@@ -72,28 +77,19 @@ class WatchedThread:
         """
         if self._trains_by_itself():
             if trained and self._watched.is_alive():
-                self._note()
+                self.steps_elsewhere()
             else:
                 self._watched = threading.current_thread()
                 self.listen()
         return self.is_here()
 
     def steps_elsewhere(self) -> None:
-        """Record a step on a thread that is not watched."""
+        """Record that the calling thread trains and is not watched."""
         if self._trains_by_itself():
-            self._note()
+            self.beside[threading.get_ident()] = threading.current_thread().name
 
     def _trains_by_itself(self) -> bool:
-        """Return whether the watch may switch to the calling thread, and no backward pass is running on it."""
         return self.may_go_over() and _torch.current_graph_task() < 0
-
-    def _note(self) -> None:
-        self.beside[threading.get_ident()] = threading.current_thread().name
-
-
-_FIRST_FLUSH, _FLUSH = 24, 512  # events
-_MOST_PENDING = 8192
-_MOST_LINES = 2048
 
 
 @dataclass
@@ -104,7 +100,6 @@ class Passes:
     current: Backward | None = None
     """The pass that is running; None between passes."""
     newest: Backward | None = None
-    """The pass that began last."""
     replaced: list[Tensor] = field(default_factory=list)
     """Gradients that are kept alive while a pass with ``create_graph`` replaces them."""
     grad_calls: int = 0
@@ -112,13 +107,12 @@ class Passes:
     outputs: Roots = field(default_factory=Roots)
     """The outputs of models, as roots of graphs."""
     unused_graphs: UnusedGraphs = field(default_factory=UnusedGraphs)
-    """The graphs of model calls in evaluation mode."""
     last_update: int = 0
-    """Autograd's sequence number at the last step, clearing or edit of gradients."""
+    """Autograd's sequence number at the last step, or when gradients were last cleared or edited."""
     compiled: bool = False
     """True if a loss was computed by a compiled model, whose graph is a single node."""
     most_updates: int = sys.maxsize
-    """Number of steps after which the next pass calls ``on_enough``; during a step, PyTorch is still running hooks."""
+    """Number of steps after which the next pass calls ``on_enough``. A step cannot, since its hooks still run."""
     on_enough: Callable[[], None] = field(default=lambda: None)
 
 
@@ -163,7 +157,7 @@ class EventLog:
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
-            # autograd's threads are not started by Python; the learner's may also be inside a backward pass
+            # autograd's threads are not started by Python; the learner's own threads may also run a backward pass
             and isinstance(threading.current_thread(), threading._DummyThread)
         )
 
@@ -206,9 +200,9 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return the record of an optimizer, watched from now on; ``lines`` led to its creation and are () if unknown.
+        """Return the record of an optimizer, or of the one inside a trainer's wrapper, and watch it from now on.
 
-        For a trainer's wrapper of an optimizer, this is the record of the optimizer inside.
+        ``lines`` are the learner's lines that led to its creation, the innermost first; empty if they are unknown.
         """
         optimizer = wrapped_optimizer(optimizer)
         watched = self.optimizers.find(optimizer)
@@ -216,13 +210,15 @@ class EventLog:
             watched = self.optimizers.add(optimizer)
             kind, params, site = type(optimizer), watched.params, lines[0] if lines else NO_SITE
             custom = not kind.__module__.startswith("torch.optim")
-            self.emit(OptimizerMade(site, watched.number, kind.__name__, params, custom, lines, _settings(optimizer)))
+            plain = {key: value for key, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
+            settings = ", ".join(f"{key}={value}" for key, value in plain.items())
+            self.emit(OptimizerMade(site, watched.number, kind.__name__, params, custom, lines, settings))
         return watched
 
     def cleared(self, site: Site, params: int) -> None:
         """Record a call of ``zero_grad()`` after it has run."""
         self.note_callers(site)
-        self.index.changes(params)  # earlier changes do not matter any more
+        self.index.changes(params)  # earlier changes no longer matter
         self.index.with_new_grad &= ~params
         self.passes.last_update = _torch.sequence_number()
         self.emit(Clear(site, params))
@@ -233,7 +229,7 @@ class EventLog:
             self.callers[site] = call_lines(sys._getframe(2))
 
     def path(self, site: Site) -> tuple[Site, ...]:
-        """Return the learner's lines that led to ``site``, itself first; ``site`` alone if they are unknown."""
+        """Return ``site`` and the learner's lines that led to it, the innermost first, as far as they are known."""
         return self.callers.get(site, (site,))
 
     def files(self) -> set[str]:
@@ -248,11 +244,6 @@ class EventLog:
     def _slot_reused(self, bit: int) -> None:
         self.names.forget_params(bit)
         self.emit(ParamSlotReused(bit))
-
-
-def _settings(optimizer: Optimizer) -> str:
-    plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
-    return ", ".join(f"{name}={value}" for name, value in plain.items())
 
 
 def never_raises(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,11 +277,7 @@ class Listener:
         return []
 
     def around(
-        self,
-        before: Callable[..., object] | None = None,
-        after: Callable[..., object] | None = None,
-        *,
-        anywhere: bool = False,
+        self, before: _Callback | None = None, after: _Callback | None = None, *, anywhere: bool = False
     ) -> Callable[[Original], Any]:
         """Return a wrapper that calls ``before(*args)``, the original, and ``after(result, *args)``.
 
@@ -310,9 +297,7 @@ class Listener:
 
         return make
 
-    def outermost(
-        self, after: Callable[..., object], before: Callable[[Any], Any] = lambda owner: None
-    ) -> Callable[[Original], Any]:
+    def outermost(self, after: _Callback, before: _Callback = lambda owner: None) -> Callable[[Original], Any]:
         """Return a wrapper that calls ``value = before(owner)``, the original, and ``after(owner, value, ...)``.
 
         Calls made inside the original, on any object, are not the learner's and run without ``before`` and ``after``.
@@ -336,5 +321,5 @@ class Listener:
         return make
 
     @never_raises
-    def _call_safely(self, callback: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+    def _call_safely(self, callback: _Callback, *args: Any, **kwargs: Any) -> None:
         callback(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The listener for modules: their calls from the learner's code, their modes, and new parameters."""
+"""The listener for modules, and for the state dicts of modules and optimizers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
 class ModuleListener(Listener):
-    """Emits events for modules that the learner's code calls directly, not from inside another module's call."""
+    """Listens to modules: outermost calls by the learner's code, modes, zero_grad(), state dicts and new parameters."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._numbers = count(1)
-        self._states: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensor of a state_dict() -> version, steps, line
+        self._states: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Tensor of a state_dict() -> its version and the number of steps at the call, and the line of the call."""
         self._named: set[tuple[int, Site]] = set()
 
     def patch(self, patches: Patches) -> None:
@@ -112,7 +113,7 @@ class ModuleListener(Listener):
         if frame is not None and key not in self._named and len(self._named) < _MOST_LINES:
             self._named.add(key)
             forward.names = _names(module, frame)
-        if train_kind and not forward.grad:  # for one rule only
+        if train_kind and not forward.grad:  # only one rule needs it
             forward.first = self._serial(args[0] if args else None)
         self.log.note_callers(forward.site)
         self.log.emit(forward)
@@ -124,7 +125,7 @@ class ModuleListener(Listener):
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return an int that identifies a small CPU tensor by value, another tensor as an object; else a new int."""
+        """Return a hash of a small CPU tensor's values, a fixed number for another tensor, a new one otherwise."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)
@@ -183,7 +184,6 @@ def _plain_tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
-    """Return the names of a module among the variables of a function and the attributes of its ``self``."""
     local = variables(frame)
     owner = local.get("self")
     attributes = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}

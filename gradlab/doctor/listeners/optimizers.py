@@ -1,4 +1,4 @@
-"""The listener for optimizers: their creation, steps and clearings."""
+"""The listener for optimizers: their creation, their steps and their ``zero_grad()``."""
 
 from __future__ import annotations
 
@@ -39,27 +39,20 @@ class OptimizerListener(Listener):
 
     def hooks(self) -> list[Any]:
         """Register hooks that run before and after the steps of all optimizers."""
-        return [
-            ThreadHook(self._before_step, "optimizer_pre_hooks", every_thread=True),
-            ThreadHook(self._after_step, "optimizer_post_hooks", every_thread=True),
-        ]
+        callbacks = {"optimizer_pre_hooks": self._before_step, "optimizer_post_hooks": self._after_step}
+        return [ThreadHook(callback, kind, every_thread=True) for kind, callback in callbacks.items()]
 
     def _note_creation(self, result: None, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
             watched = log.optimizer(optimizer, lines)
-            if lines:
-                self._note_parent(watched, optimizer, lines[0])
-
-    def _note_parent(self, watched: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
-        """Set the parent: the previous optimizer that the same line created over the same weights."""
-        for param in _params(optimizer)[:1]:
-            newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
-            if (previous := newest.get(site)) is not None:  # an optimizer that never stepped is skipped
-                watched.parent = previous if previous.written >= 0 else previous.parent
-                previous.parent = None
-            newest[site] = watched
+            for param in _params(optimizer)[:1] if lines else ():
+                newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
+                if (previous := newest.get(lines[0])) is not None:  # an optimizer that never stepped is skipped
+                    watched.parent = previous if previous.written >= 0 else previous.parent
+                    previous.parent = None
+                newest[lines[0]] = watched
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -100,12 +93,11 @@ class OptimizerListener(Listener):
         log.emit(step)
 
     def _copy_frozen(self, watched: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Copy values of weights that have a gradient but require none: every 8th step, or every step if any exist."""
+        """Copy values of weights that have a gradient but require none, every 8th step or whenever there were any."""
         watched.frozen_checks += 1
         if watched.frozen_checks % _FROZEN_CHECK_EVERY == 0 or watched.frozen:
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
-            values = _values(frozen) if frozen else None
-            watched.frozen = [] if values is None else list(zip(frozen, values, strict=False))
+            watched.frozen = list(zip(frozen, _values(frozen) or (), strict=False))
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -114,7 +106,9 @@ class OptimizerListener(Listener):
         if log.stepping and log.is_watched_thread() and wrapped_optimizer(optimizer) is optimizer:
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
-                self._after_closure(step)
+                log.detect_changes(step.params)  # the closure may clear or edit gradients without a backward pass
+                since = takewhile(lambda event: event is not step, reversed(log.events))
+                step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
             log.stepping.pop()
             watched = log.optimizer(optimizer)
             if watched.written < 0:
@@ -125,12 +119,6 @@ class OptimizerListener(Listener):
             if watched.values is not None:
                 watched.values = _values(_params(optimizer))
 
-    def _after_closure(self, step: Step) -> None:
-        """Set ``step.closure`` also if the closure cleared or edited gradients without a backward pass."""
-        self.log.detect_changes(step.params)
-        since = takewhile(lambda event: event is not step, reversed(self.log.events))
-        step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
-
     def _cleared(self, result: None, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
         self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
@@ -140,7 +128,7 @@ def _written(optimizer: Optimizer) -> int:
 
 
 def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return the number of predecessors at an optimizer's first step, if the last had momentum or averages; else 0."""
+    """Return the predecessor count at an optimizer's first step; 0 later or if the last had no momentum or averages."""
     parent, watched.parent = watched.parent, None
     if parent is None or watched.written >= 0:
         return 0
@@ -159,7 +147,6 @@ def _params(optimizer: Optimizer) -> list[Tensor]:
 
 
 def _values(params: list[Tensor]) -> list[Tensor] | None:
-    """Return copies of some values of the first weights; None for meta tensors and subclasses of Tensor."""
     params = params[:_PARAMS]
     if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
         return None
@@ -169,8 +156,5 @@ def _values(params: list[Tensor]) -> list[Tensor] | None:
 
 def _has_memory(optimizer: Optimizer) -> bool:
     """Return whether an optimizer's state has tensors of the shape of its weights, such as momentum or averages."""
-    return any(
-        isinstance(value, Tensor) and value.shape == param.shape
-        for param in _params(optimizer)[:_PARAMS]
-        for value in optimizer.state.get(param, {}).values()
-    )
+    states = [(param, optimizer.state.get(param, {})) for param in _params(optimizer)[:_PARAMS]]
+    return any(isinstance(x, Tensor) and x.shape == param.shape for param, state in states for x in state.values())

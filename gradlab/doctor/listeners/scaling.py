@@ -1,4 +1,4 @@
-"""The listener for GradScalers and for the clipping of gradients."""
+"""The listener for GradScalers and for gradient clipping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Watches ``GradScaler``, and what clip functions call, since clip functions may have been imported by name."""
+    """Watches ``GradScaler`` and, as clip functions may be imported by name, the functions that they call."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of ``GradScaler``, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
@@ -71,10 +71,9 @@ class ScalingListener(Listener):
 
     @never_raises
     def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
-        log = self.log
-        watched = log.optimizer(optimizer)
-        log.scaler_site = call_site()
-        log.emit(ScalerStep(log.scaler_site, watched.number, watched.params, taken, id(scaler)))
+        watched = self.log.optimizer(optimizer)
+        self.log.scaler_site = site = call_site()
+        self.log.emit(ScalerStep(site, watched.number, watched.params, taken, id(scaler)))
 
     def _updated(self, result: None, scaler: Any, *args: Any, **kwargs: Any) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
@@ -84,10 +83,9 @@ class ScalingListener(Listener):
 
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-            measures = max_norm == math.inf
             if not log.is_watched_thread():
                 return original.call(tensors, max_norm, *args, **kwargs)
-            self._before_norm(tensors, measures=measures)
+            self._before_norm(tensors, measures=max_norm == math.inf)
             result = original.call(tensors, max_norm, *args, **kwargs)
             self._after_norm(tensors)
             return result

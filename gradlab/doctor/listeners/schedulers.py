@@ -27,7 +27,7 @@ _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_ma
 
 
 def _planned_length(scheduler: Any) -> int:
-    """Return the number of steps that a scheduler is planned for, or between two changes of the rate; 0 if unknown."""
+    """Return the number of steps that a scheduler is planned for, or between two rate changes; 0 if it is unknown."""
     parts, milestones = getattr(scheduler, "_schedulers", None), getattr(scheduler, "_milestones", None)
     if parts and milestones:  # a SequentialLR
         last = _planned_length(parts[-1])
@@ -50,10 +50,7 @@ def _bound_values(function: Any) -> dict[str, Any]:
 
 
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
-    """Return whether a step is in nested loops that do not contain the creation, and the number of outer iterations.
-
-    The number is 0 if it cannot be read from a constant or a variable.
-    """
+    """Return whether a step is in two loops that do not contain the creation, and the outer one's iterations, or 0."""
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
     loops = [loop for loop in loops_around(lines) if loop not in around]
@@ -67,7 +64,7 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines
+        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines that led to its creation
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: Patches) -> None:
@@ -77,10 +74,10 @@ class SchedulerListener(Listener):
         """
         update_lr, _ = _torch.locate("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "__init__", self.outermost(self._note_creation))  # its own first step is ignored
-            patches.replace(
-                kind, "_update_lr" if kind is update_lr else "step", self.outermost(self._stepped, self._rate)
-            )
+            # the step that the constructor itself makes is not recorded
+            patches.replace(kind, "__init__", self.outermost(self._note_creation))
+            method = "_update_lr" if kind is update_lr else "step"
+            patches.replace(kind, method, self.outermost(self._stepped, self._rate))
 
     @never_raises
     def _note_creation(self, scheduler: Any, *args: Any, **kwargs: Any) -> None:
@@ -88,7 +85,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        """Return the greatest learning rate of a scheduler's optimizer; NaN if there is none or it is on a GPU."""
+        """Return the largest learning rate of a scheduler's optimizer; NaN if there is none or if any is on a GPU."""
         groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
         rates = [group.get("lr", math.nan) for group in groups]
         waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)
@@ -108,13 +105,11 @@ class SchedulerListener(Listener):
             self.log.emit(event)
 
     def _plan(self, scheduler: Any, chain: list[FrameType]) -> SchedulePlan:
-        """Return the plan of a scheduler; ``chain`` has the frames of the learner's functions that led to its step."""
         creation, last = self._creation_lines.get(scheduler, ()), getattr(scheduler, "_schedulers", [scheduler])[-1]
-        plan = SchedulePlan(type(scheduler).__name__, _planned_length(scheduler), hasattr(last, "T_max"))
-        plan.nested, plan.epochs = _loops(creation, chain)
-        plan.mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
-        plan.created_at = creation[0] if creation else NO_SITE
-        return plan
+        length, halves = _planned_length(scheduler), hasattr(last, "T_max")
+        mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
+        site = creation[0] if creation else NO_SITE
+        return SchedulePlan(type(scheduler).__name__, length, halves, *_loops(creation, chain), mode, site)
 
 
 def _with_subclasses(*kinds: type) -> set[type]:

@@ -10,7 +10,7 @@ from ..events import Site
 from ..finding import Cause, Edit
 from . import syntax
 from .calls import in_scope
-from .syntax import LOOP_KINDS, called, dotted, function_around, holds, statements_around
+from .syntax import LOOP_KINDS, called, dotted, function_around, holds, loop_around, statements_around
 
 _BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 _ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
@@ -22,7 +22,6 @@ class EnclosingLoop:
 
     file: str
     line: int
-    """Line of the ``for`` or ``while``."""
     text: str = field(compare=False)
     """Target and iterable, or condition: "epoch in range(5)"."""
     through: str = field(compare=False)
@@ -52,7 +51,7 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
-    """Return the only one of ``names`` that the line's function uses, or else has in scope; "" if it is not unique."""
+    """Return the only one of ``names`` that the line's function uses or, if it uses none, has in scope; or ""."""
     used = {dotted(node) for node in syntax.own_nodes(function_around(site))} & set(names)
     return syntax.single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
@@ -71,7 +70,7 @@ def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cau
                 break
         else:
             return None
-        trained, evaluated = matches[0][0], matches[1][0]  # indices; the code in between may need evaluation mode
+        trained, evaluated = matches[0][0], matches[1][0]  # indices; statements between them may need evaluation mode
         start = 0 if evaluated > trained else trained if eval_site == eval_path[0] else evaluated + 1
         if trained == evaluated or (start == 0 and isinstance(block, (ast.Module, ast.If))):
             return None
@@ -88,9 +87,10 @@ def validation_place(call: Site, training: Collection[Site]) -> Cause:
 
 
 def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
-    """Return the edit for a missing ``no_grad``, above a function or loop without training lines; None without either.
+    """Return the edit or location for a missing ``no_grad``: above the function around ``call``, or the outermost loop.
 
-    ``used`` is True if a later backward pass may have used a graph of the call; then only loops are considered.
+    The function or loop must contain no training lines; return None if both do. ``used`` is True if a later backward
+    pass may have used a graph of the call; then only loops are considered.
     """
     file, function = call[0], function_around(call)
     if not isinstance(function, ast.Module) and not used and not _trains(function, file, training):
@@ -105,14 +105,13 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return the location of an iterator that a clip or its caller gets by name; None if made in the same loop."""
+    """Return the location of an iterator that is made outside the loop where a clip or its caller uses it by name."""
     for site in path:
         calls = [node for node in syntax.nodes_at(site) if isinstance(node, ast.Call)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):
             values = syntax.assigned(site[0], name)
             if values and all(isinstance(x, ast.GeneratorExp) or called(x) in _ITERATORS for x in values):
                 here = (site[0], values[0].lineno)
-                same = function_around(site) is function_around(here)
-                same = same and syntax.loop_around(site) is syntax.loop_around(here)
+                same = function_around(site) is function_around(here) and loop_around(site) is loop_around(here)
                 return None if same else syntax.node_place(site[0], values[0])
     return None

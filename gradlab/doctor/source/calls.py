@@ -27,7 +27,7 @@ def call_at(site: Site, method: str) -> ast.Call | None:
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
-    """Return "scaler" for ``scaler.step()`` at a line; "" without a name, or if ``other`` is in another function."""
+    """Return "scaler" for ``scaler.step()`` at a line; "" if it has no name, or ``other`` is in another function."""
     here = other is None or function_around(site) is function_around(other)
     return dotted(called_on(call_at(site, method))) if here else ""
 
@@ -43,7 +43,7 @@ def mentions_call(site: Site, method: str) -> bool:
 
 
 def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Edit | Cause | None:
-    """Return the edit that adds parentheses to the only statement ``name.method`` for one of ``names``; or None."""
+    """Return the edit that adds parentheses to the only statement ``name.method`` for any of ``names``; or None."""
     named = single_or_none(
         node_place(file, node.value)
         for file, node in syntax.nodes_in(files)
@@ -54,7 +54,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
-    """Return the ``if`` condition around the only unreached call of ``method`` on ``names``; None if there is none."""
+    """Return the location of the ``if`` test around the only unreached call of ``method`` on ``names``; or None."""
     calls = [(file, call, on) for file, node in syntax.nodes_in(files) for call, on in calls_of([node], method)]
     sites = [(file, call.lineno) for file, call, on in calls if is_named(on, names)]
     file, line = single_or_none(site for site in sites if site not in reached) or NO_SITE
@@ -63,7 +63,7 @@ def never_reached(files: Iterable[str], method: str, reached: Collection[Site], 
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
-    """Return the edit that turns a second step of ``others`` into a step of ``name``, which was cleared; or None."""
+    """Return the edit that replaces a repeated step of ``others`` with one of ``name``, which was cleared; or None."""
     nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
@@ -116,7 +116,7 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the only comparison, preferably with ``%``, in an ``if`` around the first line that has any; or None."""
+    """Return the location of the only comparing ``if`` test around a line of ``path``, preferably one with ``%``."""
     for site in path:
         tests = [(ast.unparse(branch.test), branch.test) for branch in syntax.statements_around(site, ast.If)]
         if compared := [(text, test) for text, test in tests if "__name__" not in text and re.search("==|[<>]", text)]:
@@ -126,7 +126,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 
 def with_loss(site: Site, template: str) -> Edit | Cause:
-    """Return the edit that puts the loss of ``loss.backward()`` into ``template`` ("{} / 4"); or only the line."""
+    """Return the edit that puts the loss of ``loss.backward()`` into ``template`` ("{} / 4"), or just the location."""
     statement, call = statement_at(site), call_at(site, "backward")
     loss = called_on(call)
     if loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
@@ -146,12 +146,12 @@ def replaced(site: Site, old: str, new: str) -> Edit | None:
 
 
 def updates_by_hand(site: Site) -> Site:
-    """Return the first line in the file that updates weights by ``.grad``; ``site`` unless only one scope has any."""
+    """Return the first line that updates weights by ``.grad``, or ``site`` if not exactly one scope has such lines."""
     return _first_line(syntax.syntax_tree(site[0]), _moves_weights, site)
 
 
 def clears_by_hand(site: Site) -> Site:
-    """Return the first line in the file that clears ``.grad`` by hand; ``site`` unless only one scope has any."""
+    """Return the first line that clears ``.grad`` by hand, or ``site`` if not exactly one scope has such lines."""
     return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site)
 
 

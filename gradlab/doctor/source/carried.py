@@ -18,9 +18,11 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
-    """Return the only unused ``state.detach()``, or the edit for a line that passes and reassigns a state; or None.
+    """Return the location of the only ``state.detach()`` whose result is not used.
 
-    The line is in a loop around ``path``, or assigns an attribute; ``values`` are the variables at ``path[0]``.
+    If there is no such call, return the edit or location for the only line that passes a state to a call and assigns it
+    again, in a loop around ``path`` or to an attribute. Return None if there are several such calls or lines.
+    ``values`` are the variables at ``path[0]``.
     """
     nodes = list(syntax.nodes_in(files))
     detach_files = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
@@ -53,7 +55,6 @@ def _carried(node: ast.AST) -> set[str]:
 
 
 def _detached(name: str, value: Any) -> str:
-    """Return the line of code that detaches a state; "" if it is not a tensor or a tuple of tensors."""
     if isinstance(value, Tensor):
         return f"{name} = {name}.detach()"
     plain = isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value)
@@ -61,7 +62,7 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the edit of the only in-place change of ``made_by``'s result, else of a tensor of ``shape``; or None."""
+    """Return the edit of the only in-place change of a result of ``made_by`` or, if none, of a tensor of ``shape``."""
     ops = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
     ops = ops or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
     if (site := single_or_none(op.lines[0] for op in ops if op.lines)) is None:
@@ -82,7 +83,7 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
 
 
 def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
-    """Return the only line with a node ``wanted(node, name)`` in the function (for attributes, in the file); else 0."""
+    """Return the only line with a node ``wanted(node, name)`` in the function (for attributes, in the file), or 0."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
     return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
@@ -112,7 +113,7 @@ def _same(other: str, name: str) -> bool:
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the operands of an operation or the elements of a container, recursively; else the expression itself."""
+    """Yield the operands of an operation or the elements of a container, recursively, or the expression itself."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict)):
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.expr):
@@ -122,8 +123,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the edit that adds ``.detach()`` in a holder's line, only the line if its tensors are unknown, or None."""
-    if not holder.tensors:  # the function was not running when the graphs were counted, such as a meter's update()
+    """Return the edit that adds ``.detach()`` to tensors in a holder's line, or its location if they are unknown."""
+    if not holder.tensors:  # the function, such as a meter's update(), was not running when graphs were counted
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):

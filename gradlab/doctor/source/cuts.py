@@ -1,4 +1,4 @@
-"""Searches for operations that cut a loss off from its parameters, and for terms that move no weight."""
+"""Searches for operations that cut a loss off from parameters, and for terms of a loss that move no weight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to",
 
 
 def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
-    """Return the edit for the only cut in ``ops``, else for the only one that is not detach(); None if not unique."""
+    """Return the edit or location for the only cut in ``ops``, or for the only one that is not a detach()."""
     causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
     others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
     cause = single_or_none(causes) or single_or_none(others)
@@ -36,7 +36,7 @@ def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
 
 
 def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the location and node of a cut (a call, comparison or no_grad), the node None if ambiguous; or None."""
+    """Return the location and node of a cut: a call, a comparison or no_grad. The node is None if it is ambiguous."""
     for site in cut.lines:
         nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
         matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]
@@ -56,7 +56,7 @@ def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
 
 
 def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
-    """Return the edit that removes a cut from its line; only the location if one replacement is not enough."""
+    """Return the edit that removes a cut from its line, or the location if one replacement is not enough."""
     text = syntax.text_of(cause)
     if _REENTRANT in text:
         return syntax.reworded(cause, text.replace(_REENTRANT, "use_reentrant=False"))
@@ -132,7 +132,7 @@ def _label(op: Op) -> str:
 
 
 def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
-    """Return the source of a number in a sum, and the call that read it from a tensor; None without such a call.
+    """Return the source of a number in a sum, and the call that read it from a tensor; None if there is no such call.
 
     Calculations with Python numbers are not traced, so they are followed through the names in the term's line.
     """
@@ -157,7 +157,7 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
 
 
 def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
-    """Return the call that read the number in an expression or in its variables from a tensor; None without one."""
+    """Return the call that read a number in an expression or in its variables from a tensor; None if there is none."""
     expressions, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
         calls = [node for value in expressions for node in ast.walk(value) if isinstance(node, ast.Call)]
@@ -175,5 +175,5 @@ def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
 
 def _averages(node: ast.Assign | ast.AugAssign, target_names: set[str]) -> bool:
     """Return whether an assignment averages over updates: ``mean = 0.9 * mean + 0.1 * loss.item()``."""
-    weighed = any(isinstance(part, ast.Mult) for part in ast.walk(node.value))
-    return isinstance(node, ast.Assign) and weighed and bool(target_names & set(syntax.names_in(node.value)))
+    weighted = any(isinstance(part, ast.Mult) for part in ast.walk(node.value))
+    return isinstance(node, ast.Assign) and weighted and bool(target_names & set(syntax.names_in(node.value)))

@@ -67,7 +67,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
-    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``; or only its location."""
+    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``, or the call's location."""
     cause, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")
@@ -81,7 +81,7 @@ def same_elements(shape: Shape, other: Shape) -> bool:
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the target's shape, () for intended pairs and None if unknown, and the edit of the target or None."""
+    """Return the shape of a loss's target (() for intended pairs, None if unknown), and the edit of it or None."""
     targets = [(index, tensor) for index, tensor in enumerate(op.tensors) if not tensor.graph]
     if len(targets) != 1:
         return None, None
@@ -102,7 +102,6 @@ def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None,
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """Return the operands of a subtraction, or the arguments of a call with two or more; [] for other nodes."""
     if isinstance(node, ast.Call):
         return arguments if len(arguments := syntax.arguments(node)) > 1 else []
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []

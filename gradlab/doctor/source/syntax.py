@@ -12,20 +12,22 @@ from ..._process import parse_python
 from ..events import Site
 from ..finding import Cause, Edit, Finding, short_path
 
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
+LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
+_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
+_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
+_NOTHING = ast.Module([], [])
+_MOST_COLUMNS = 96  # characters of a line
+_Item = TypeVar("_Item")
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+
 
 def source_line(site: Site) -> str:
     """Return a line of the learner's source; "" if it can't be read."""
     linecache.checkcache(site[0])  # the file may have been edited since
     return linecache.getline(*site)
-
-
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
-LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
-_NOTHING = ast.Module([], [])
-_Item = TypeVar("_Item")
-_Statement = TypeVar("_Statement", bound=ast.stmt)
 
 
 def syntax_tree(file: str) -> ast.Module:
@@ -96,7 +98,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def function_around(site: Site) -> Scope:
-    """Return the innermost function around a line, or else the file; an empty module if the file can't be read."""
+    """Return the innermost function around a line or, outside functions, the module, which is empty if unreadable."""
     return scopes_around(site)[0]
 
 
@@ -144,10 +146,6 @@ def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call
     for node in nodes:
         if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
             yield node, owner
-
-
-_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
-_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
 
 
 def calls_op(node: ast.AST, name: str) -> bool:
@@ -226,12 +224,12 @@ def operand(file: str, node: ast.expr) -> str:
 
 
 def reworded(cause: Cause, text: str) -> Edit | Cause:
-    """Return the edit that replaces the source at a location; only the location if it has no end column."""
+    """Return the edit that replaces the source at a location, or the location itself if it has no end column."""
     return all_reworded({cause: text})
 
 
 def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
-    """Return the edit that replaces parts of a line; only the line, or the single part, if a part spans lines."""
+    """Return the edit that replaces parts of a line, or the location of the line or single part if one spans lines."""
     first, *more = texts
     line = source_line((first.file, first.line)).rstrip()
     for cause in sorted(texts, key=lambda cause: -cause.column):
@@ -241,16 +239,13 @@ def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
-    """Return the edit that inserts a line above or below ``site``; only ``site`` if the file would not parse."""
+    """Return the edit that inserts a line above or below ``site``, or its location if the file would not parse."""
     edit = Edit(Cause(*site, insert=where), line)
     return edit if edited(edit.cause, line) is not None else Cause(*site)
 
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-_MOST_COLUMNS = 96  # characters of a line
 
 
 def excerpt(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Searches for lines that froze parameters, that hide layers from an optimizer, or that make an optimizer."""
+"""Searches for lines that froze parameters, that keep layers in a plain list or dict, or that make an optimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_no
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return the edit of the only plain list or dict that holds ``name`` ("net.hids[0].weight"); None if not unique."""
+    """Return the edit or location of the only plain list or dict that holds ``name`` ("net.hids[0].weight"), if any."""
     last = name.split("[")[0].split(".")[-1]
     containers = {
         node_place(file, node): (node, target)
@@ -33,7 +33,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the line that froze parameters, or the edit of a failed unfreezing of ``parts``; None if not unique."""
+    """Return the location that froze parameters, or the edit of a line that failed to unfreeze ``parts``; or None."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # loop variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
@@ -74,7 +74,10 @@ def made_from_helper(site: Site) -> bool:
 
 
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
-    """Return the edit that repeats ``creation`` below ``later``; only ``later`` if that is in another function."""
+    """Return the edit that repeats the assignment at line ``creation`` below line ``later``.
+
+    Return only the location of ``later`` if no assignment starts at ``creation`` or the two functions differ.
+    """
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):
         return Cause(*later)
