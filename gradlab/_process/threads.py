@@ -178,9 +178,9 @@ _parser_lock = threading.Lock()
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of Python source; raises SyntaxError and ValueError like ast.parse.
 
-    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if they switch while parsing
-    (python/cpython issue 106905). A lock separates our own threads; IPython parses cells without it, so we also retry.
-    The lock is not ``lock``: the doctor parses on a training thread, for which the thread that holds ``lock`` may wait.
+    In Python 3.11, all threads share the parser's recursion counter, so a thread switch during parsing can raise
+    SystemError (python/cpython issue 106905). Our own threads take turns; IPython parses without a lock, so we retry.
+    ``lock`` could deadlock: the doctor parses on a training thread, for which the thread that holds ``lock`` may wait.
     """
     with _parser_lock:
         for _ in range(9):

@@ -149,7 +149,7 @@ def _rank() -> int | None:
 
 
 def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) -> tuple[int | None, Report]:
-    """Run torchrun with each rank under the doctor. Return its exit code (None if it was ended) and rank 0's report."""
+    """Run torchrun, each rank under the doctor; return its exit code (None if interrupted) and rank 0's report."""
     code = None
     with (
         suppress(KeyboardInterrupt, TerminatedError),

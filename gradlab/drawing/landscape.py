@@ -99,7 +99,7 @@ def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3
-    step = max(1, 2 ** third.bit_length() // 16)  # cuts are at multiples of this, so that the thirds rarely change
+    step = max(1, 2 ** third.bit_length() // 16)  # cuts are rounded down to this, so they rarely change
     cuts = 0, third // step * step, 2 * len(finite) // 3 // step * step, len(finite)
     for number, role in enumerate(_AGES):
         part = finite[cuts[number] : cuts[number + 1] + 1].ravel()

@@ -57,7 +57,7 @@ def area_style(name: str) -> dict[str, Any]:
 
 
 def text_role(name: str) -> str:
-    """Return the role for a category's name, dark enough to be readable on paper and on the category's area."""
+    """Return the colour role of a category's label, which is readable on paper and on the category's area."""
     return f"{(_ROLES | BESIDE_TENSORS)[name][0]}-text"
 
 

@@ -189,7 +189,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
 
 
 def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
-    """Return both axes and the box (left, top, right, bottom), changed to equal units if ``axes.equal`` is set."""
+    """Return both axes and the box (left, top, right, bottom), with equal units in x and y if ``axes.equal`` is set."""
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
     shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 if x has room to spare

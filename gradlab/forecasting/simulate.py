@@ -156,10 +156,10 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
         raise
     except Exception as error:
         loop_error = program.explain(error)
-        advice = "A forecast has shapes but no values: "
+        advice = "A forecast uses fake tensors, which have shapes but no values: "
         if isinstance(error, _torch.DataDependentOutputException):
-            problem = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
-            advice += "leave it out, or decide with torch.where"
+            problem = f"reads a value ({error.func}: .item(), float(), or an if on a tensor)"
+            advice += "remove this operation, or decide with torch.where"
         elif isinstance(error, _torch.DynamicOutputShapeException):
             problem = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
             advice += "use torch.where or a fixed number of entries"
@@ -167,9 +167,9 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
             problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before the first batch"
             advice += "give the layer its number of inputs, as for nn.Linear"
         else:
-            problem = f"fails without memory: {loop_error.problem}"
+            problem = f"fails on fake tensors, which have no data: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()
-            advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to('cuda'). " if cuda else ""
+            advice = "A forecast runs on CPU tensors: remove .cuda() and .to('cuda'). " if cuda else ""
             calls = re.findall(r"^ *(?:output|loss) = (.*)$", program.text, re.MULTILINE)
             what = " and ".join(calls) or "this loop"
             advice += f"Check that {what} run on a real batch of this shape, all of it on one device"

@@ -198,8 +198,8 @@ def _checked_sample(batch: Any) -> Any:
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
     raise TypeError(
-        "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
-        f"(or one dict for a model that computes its own loss), got batch={without_values(batch)}"
+        "forecast: a module needs a sample batch (x, y) of tensors, or of dicts, tuples or lists of tensors, or one "
+        f"dict for a model that computes its own loss; got batch={without_values(batch)}"
     )
 
 

@@ -226,7 +226,7 @@ class _Change(NamedTuple):
 
 
 class KeptContributions:
-    """The newest contributions to the ``.grad`` of ``params``; only ``vectors`` waits for the device.
+    """The newest contributions to the ``.grad`` of ``params``; only ``vectors`` synchronizes with it.
 
     A ring buffer stores the contributions unchanged, in one row each. ``.grad`` may be multiplied later, by clipping or
     ``unscale_``. So before each backward pass, a ``.grad`` that was written to is compared with its previous values.

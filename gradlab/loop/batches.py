@@ -13,8 +13,8 @@ from .._torch import outside_dispatch_modes
 class TrackedBatches(list[Any]):
     """A list of batches that reports how far it has been read, so that a loop can be resumed.
 
-    Each batch is returned as a copy, as by a DataLoader: its memory is freed when the loop drops it, and a loop that
-    changes a batch in place does not change the data.
+    Each batch is returned as a new copy, as a DataLoader would: its memory is freed when the loop drops it, and a loop
+    that changes a batch in place does not change the data.
     """
 
     def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:

@@ -1,9 +1,10 @@
 """Program: the text of a loop, compiled to a generator that pauses after each statement.
 
 The text is parsed, a ``yield`` is inserted after every statement, and the result is executed: there is no second
-implementation of the loop. A pause comes *after* its statement, so the highlighted line is the one whose effect the
-pictures show. ``for``, ``while`` and ``if`` pause at the start of the block that they enter. A ``with`` or ``try`` is
-one statement: a generator paused inside ``with torch.autocast(...)`` would leave autocast on for the whole kernel.
+implementation of the loop. A pause comes *after* its statement (before a ``break`` or ``continue``), so the
+highlighted line is the one whose effect the pictures show. ``for``, ``while`` and ``if`` pause at the start of the
+block that they enter. A ``with`` or ``try`` is one statement: a generator paused inside ``with torch.autocast(...)``
+would leave autocast on for the whole kernel.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ from .sentences import memory_scene
 _MIN_ARROWS = 4  # number of newest contributions with their own arrow, unless the accumulation window is longer
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # number of points along each side of the surface
-_MAX_HALF_SIDE = 1e6  # largest half side of the surface's square, in units of the weights
-_GROWTH = 1.5  # smallest factor by which half a side grows
-_PATH_MARGIN = 1.6  # half a side in units of the path's distance from the centre, with room for gradient arrows
+_MAX_HALF_SIDE = 1e6  # largest half-width of the square of the surface, in units of the weights
+_GROWTH = 1.5  # smallest factor by which the half-width grows
+_PATH_MARGIN = 1.6  # half-width divided by the path's distance from the centre, with room for gradient arrows
 
 
 class RunScenes:
@@ -53,7 +53,7 @@ class RunScenes:
         self._surface: Contours | None = None
         self._path_has_arrows = False
         self._surface_of = 0  # the newest batch when the surface was computed or last checked
-        self._half = 0.0  # half a side of the surface's square
+        self._half = 0.0  # half-width of the square of the surface
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the loss scale is one of them if the loop has a GradScaler."""

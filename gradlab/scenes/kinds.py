@@ -30,7 +30,7 @@ class PanelName(StrEnum):
 
 
 class StatementLabel(StrEnum):
-    """Labels of statements that pictures and descriptions treat specially; others name a call, target or keyword."""
+    """Labels of statements that scenes treat specially; any other label is the name of a call, target or keyword."""
 
     ZERO_GRAD = "zero_grad"
     OUTPUT = "output"

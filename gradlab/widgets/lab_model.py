@@ -351,7 +351,7 @@ class LabModel:
             self.stop("The loop has ended. Reset starts it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as a note. All but a RequestError end playback; a failed loop stays open in the editor."""
+        """Show an error as a note; stop playback unless it is a RequestError. A failed loop stays in the editor."""
         if isinstance(error, RequestError):
             self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):

@@ -31,17 +31,17 @@ def sample() -> tuple[Tensor, Tensor]:
     return torch.rand(3, 4), torch.rand(3, 4)
 
 
-VALUE = r"Net asks for a value .* at `output = model\(x\)`, in <lambda>\(\) at test_forecast_refused.py:.*torch\.where"
+VALUE = r"Net reads a value .* at `output = model\(x\)`, in <lambda>\(\) at test_forecast_refused.py:.*torch\.where"
 SHAPE = r"Net has a shape that depends on values .*torch\.where or a fixed number"
-FAILS = r"Net fails without memory: {}.*Check that model\(x\)"
+FAILS = r"Net fails on fake tensors, which have no data: {}.*Check that model\(x\)"
 FAILURES: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     ".item()": (lambda h: h * h.sum().detach().item(), VALUE),
     "if": (lambda h: h if h.sum() > 0 else -h, VALUE),
     "nonzero": (lambda h: h * len(h.nonzero()), SHAPE),
     "mask": (lambda h: h * h[h > 0].sum(), SHAPE),
     "shapes": (lambda h: h @ torch.ones(7, 7), FAILS.format(r"RuntimeError: .*\[3, 4\] X \[7, 7\]")),
-    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
-    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
+    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"remove \.cuda\(\) and \.to\('cuda'\)"),
+    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"remove \.cuda\(\) and \.to\('cuda'\)"),
     "a mistake": (lambda h: h / (1 // 0), FAILS.format("ZeroDivisionError")),
     "a string": (lambda h: "text", FAILS.format("TypeError: the model returns str .* pass loss_fn=")),
 }
@@ -70,7 +70,10 @@ def test_a_builder_that_fails_is_told() -> None:
     def build(seed: int) -> nn.Module:
         raise RuntimeError("no such weights")
 
-    with pytest.raises(ForecastError, match="mine fails without memory: RuntimeError: no such weights while it is bui"):
+    with pytest.raises(
+        ForecastError,
+        match="mine fails on fake tensors, which have no data: RuntimeError: no such weights while it is bui",
+    ):
         forecast(Task("mine", build, [sample()], nn.functional.mse_loss))
 
 
@@ -82,7 +85,7 @@ def test_a_lazy_layer_of_a_task_is_told() -> None:
 
 BATCH = "batch.* must be a whole number from 1 to 1,048,576, got"
 CONTEXT = r"context of 'gpt2-1.5b' must be a whole number from 1 to 1,024"
-SAMPLE = r"a module needs a sample batch, batch=\(x, y\), each a tensor .* got batch="
+SAMPLE = r"a module needs a sample batch \(x, y\) of tensors, .* got batch="
 NET = Net(lambda h: h)
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     *((what, {"batch": wrong}, BATCH) for what in ("digits", "llama-8b") for wrong in (0, 2**40, True, 1.5, "4")),

@@ -73,7 +73,7 @@ class LoopSettings:
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return all settings that differ in effect: no_sync has no effect on a window of one micro-batch."""
+    """Return all combinations of settings but those with no_sync and one micro-batch, where it has no effect."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 

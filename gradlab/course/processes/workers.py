@@ -131,7 +131,7 @@ def stop_all(workers: list[Worker]) -> None:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide ``__main__``, which each rank would import: a launching script without a guard would launch again."""
+    """Hide ``__main__``, which each rank would import, and which would launch the ranks again if it has no guard."""
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         yield

@@ -267,7 +267,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether the means are neither divided by about ``count`` nor multiplied, such as by the batch size."""
+        """Return whether no mean loss was divided by about ``count`` or multiplied, for example by the batch size."""
         scales = [scale for backward in later for scale in backward.scales]
         light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

@@ -193,7 +193,7 @@ class MissingParams(Rule):
         self._moved = 0  # parameters whose weights were written to, including through .data
 
     def step(self, facts: StepFacts) -> None:
-        """Record the parameters in no optimizer that got gradients from the passes that this step applies."""
+        """Record the parameters that got gradients from this step's backward passes but belong to no optimizer."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
             if missing := backward.added & ~self.state.covered:
