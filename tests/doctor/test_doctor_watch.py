@@ -224,6 +224,27 @@ def test_a_compiled_model_is_compiled_once():
     train(3, again)
 
 
+def test_a_view_whose_grad_fn_cannot_be_read_may_be_returned():
+    class Views(nn.Linear):
+        def forward(self, x):
+            with torch.no_grad():
+                base = torch.ones(4)
+                view = base[:2]
+            self.loss = base.mul_(super().forward(x).sum()).sum()
+            return view
+
+    model = Views(2, 1)
+    with watch() as report:
+        for _ in range(3):
+            view = model(torch.ones(1, 2))
+            model.loss.backward()
+            model.zero_grad()
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        _ = view.grad_fn
+    assert "3 backward passes" in report.watched
+    assert "failed" not in report.watched
+
+
 def test_neither_a_watch_nor_its_report_keeps_anything_alive():
     with watch() as report:
         model = build()

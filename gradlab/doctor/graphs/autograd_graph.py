@@ -62,6 +62,14 @@ def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
     return {node.metadata[_ROOT].born for node in near if is_old(node)}
 
 
+def grad_fn_of(value: Any) -> Any:
+    """Return ``value.grad_fn``, or None for a value without one."""
+    try:
+        return value.grad_fn if isinstance(value, Tensor) else None
+    except RuntimeError:  # a view made under no_grad() whose base was changed in place later
+        return None
+
+
 def mark_scaled(tensor: Tensor) -> None:
     """Mark the graph of a loss that ``scaler.scale()`` has returned."""
     if tensor.grad_fn is not None:

@@ -17,7 +17,7 @@ from ..events import NO_SITE, GraphHolder, Site
 from ..frames import call_chain
 from ..source.carried import adds, carries, only_line
 from ..source.syntax import function_around
-from .autograd_graph import Token, old_batches
+from .autograd_graph import Token, grad_fn_of, old_batches
 
 _NEWEST = 12  # elements of a container that are searched
 _ROWS = (list, tuple, deque)
@@ -76,7 +76,7 @@ def _attributes(name: str, value: Any) -> dict[str, Any]:
 
 
 def _has_graph(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.grad_fn is not None
+    return grad_fn_of(value) is not None
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
@@ -95,7 +95,7 @@ def _elements(value: Any) -> dict[Any, Any]:
 
 def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
     if isinstance(value, Tensor):
-        return old_batches(value.grad_fn, now, through=through)
+        return old_batches(grad_fn_of(value), now, through=through)
     parts = [*_elements(value).values()] if depth else []
     # The first elements are searched as well, since the last ones may have graphs of the current batch.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
@@ -117,7 +117,7 @@ class UnusedGraphs:
     def built(self, result: Any, lines: tuple[Site, ...]) -> None:
         """Record the graph of ``result``, which a model returned in evaluation mode."""
         parts = [*_elements(result).values(), result]
-        if (node := next((part.grad_fn for part in parts if _has_graph(part)), None)) is None:
+        if (node := next(filter(None, map(grad_fn_of, parts)), None)) is None:
             return
         self._count_gone(0)
         self._waiting = [entry for entry in self._waiting if entry[0]() is not None][-_MOST_WAITING:]

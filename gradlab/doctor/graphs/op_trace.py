@@ -21,7 +21,7 @@ from ... import _torch
 from ..events import Site, union_bits
 from ..frames import call_lines
 from ..state.param_index import ParamIndex
-from .autograd_graph import leaves
+from .autograd_graph import grad_fn_of, leaves
 
 _MOST_OPS = 20_000
 _LITERAL = 6  # a number of at most this many characters may also be a literal in the learner's code
@@ -177,7 +177,7 @@ class OpTrace(TorchFunctionMode):
         for tensor in results:
             graph = tensor.requires_grad
             made_op = replace(op, reach=reach * graph, shape=tuple(tensor.shape), graph=graph)
-            if (node := _node(tensor)) is not None:
+            if (node := grad_fn_of(tensor)) is not None:
                 node.metadata[self._key] = made_op
             elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
                 self._plain[id(tensor)] = weakref.ref(tensor), made_op
@@ -194,7 +194,7 @@ class OpTrace(TorchFunctionMode):
 
     def op(self, tensor: Tensor) -> Op:
         """Return the Op of the call that made a tensor or, if the call was not traced, an Op without lines."""
-        if (node := _node(tensor)) is not None:
+        if (node := grad_fn_of(tensor)) is not None:
             if (op := node.metadata.get(self._key)) is None:
                 op = node.metadata[self._key] = self._untraced(tensor)
             return op
@@ -223,7 +223,7 @@ class OpTrace(TorchFunctionMode):
         made_of = union_bits(inner.made_of for inner in inputs)
         lines = call_lines(sys._getframe(2))
         for tensor in flat(result):
-            if isinstance(tensor, Tensor) and tensor.grad_fn is None:
+            if isinstance(tensor, Tensor) and grad_fn_of(tensor) is None:
                 op = Op("module", inputs, lines, 0, made_of, tuple(tensor.shape), no_grad=True)
                 self._plain[id(tensor)] = weakref.ref(tensor), op
 
@@ -289,13 +289,6 @@ class OpTrace(TorchFunctionMode):
         """Stop tracing, and take the mode off the stack."""
         self.stop()
         self.settle()
-
-
-def _node(tensor: Tensor) -> Any:
-    try:
-        return tensor.grad_fn
-    except RuntimeError:  # a view made under no_grad() and changed in place
-        return None
 
 
 def flat(value: Any) -> Iterator[Any]:

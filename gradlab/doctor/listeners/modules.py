@@ -18,6 +18,7 @@ from ..._frames import Owner, code_owner, user_frame, variables
 from ..._process import Original, Patches, ThreadHook
 from ..events import NO_SITE, Forward, Mode, Site
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
+from ..graphs.autograd_graph import grad_fn_of
 from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
@@ -73,8 +74,8 @@ class ModuleListener(Listener):
                 # a backward pass inside means that forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._note_unused_graph(forward, result)
-                if isinstance(result, Tensor) and result.grad_fn is not None:
-                    passes.outputs.add(result.grad_fn, passes.count)
+                if (node := grad_fn_of(result)) is not None:
+                    passes.outputs.add(node, passes.count)
                 if quiet and trace.on and forward is not None:
                     trace.module_result(result, (args, kwargs), forward.params)
                 return result

@@ -12,12 +12,11 @@ from types import FrameType
 from typing import Literal
 
 import torch
-from torch import Tensor
 
 from ..._frames import Owner, code_owner, variables
 from ..events import NO_SITE, Backward, Site
 from ..finding import Cause, Code, Edit
-from ..graphs.autograd_graph import leaves
+from ..graphs.autograd_graph import grad_fn_of, leaves
 from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_place
 from ..source.syntax import cause_at, function_around, nodes_at, reworded, single_or_none, source_line
@@ -72,8 +71,8 @@ def _undetached(crash: KnownErrors) -> Where:
         return False
     for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
-        if isinstance(value, Tensor) and value.grad_fn is not None and before and after:
-            moved = crash.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & params
+        if (node := grad_fn_of(value)) is not None and before and after:
+            moved = crash.log.index.known_bits(leaf for leaf, _ in leaves(node)) & params
             fixes_by_cause |= dict.fromkeys(after if moved else before, name)
     cause = single_or_none(fixes_by_cause)
     return cause is not None and reworded(cause, f"{fixes_by_cause[cause]}.detach()")

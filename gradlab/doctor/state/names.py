@@ -101,11 +101,18 @@ def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, nn.Module):
             yield from ((spelled(f"{name}.{inner}"), param) for inner, param in value.named_parameters())
-        elif isinstance(value, Optimizer) or (isinstance(value, Tensor) and value.is_leaf and value.requires_grad):
+        elif isinstance(value, Optimizer) or _is_learned(value):
             yield name, value
         if depth < _DEPTH and id(value) not in visited and not isinstance(value, (Tensor, Optimizer)):
             visited.add(id(value))
             waiting += [(inner, child, depth + 1) for inner, child in _children(name, value)]
+
+
+def _is_learned(value: Any) -> bool:
+    try:
+        return isinstance(value, Tensor) and value.is_leaf and value.requires_grad
+    except RuntimeError:  # a view made under no_grad() whose base was changed in place later
+        return False
 
 
 def spelled(name: str) -> str:
