@@ -143,7 +143,8 @@ def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> Non
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
 
 
-@pytest.mark.parametrize("saved", [True, pytest.param(False, marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # opens JupyterLab again
+@pytest.mark.parametrize("saved", [True, False])
 def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
     """In a saved, trusted notebook it is unchanged; else it asks to run its cell."""
     page = notebook.page.context.new_page()
@@ -171,6 +172,7 @@ def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
         page.close()
 
 
+@pytest.mark.nightly  # opens JupyterLab again
 def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> None:
     """JupyterLab folds it. After the choice the learner runs its cell, and only then the answer and texts appear."""
     page = notebook.page.context.new_page()

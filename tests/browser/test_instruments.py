@@ -27,8 +27,9 @@ TURNED = {
     "two_ranks": ("update", "accumulate"),
 }
 POSIX = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+NIGHTLY = {"peak": [], "ring_of_orders": [], "two_ranks": [POSIX]}
 EACH = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=POSIX) if name == "two_ranks" else name for name in TURNED]
+    "name", [pytest.param(n, marks=[pytest.mark.nightly, *NIGHTLY[n]]) if n in NIGHTLY else n for n in TURNED]
 )
 Point = tuple[float, float]
 

@@ -34,6 +34,7 @@ def play(page: Notebook, updates: int = 5) -> None:
     page.wait_for_updates(page.updates() + updates)
 
 
+@pytest.mark.nightly  # opens JupyterLab again
 def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook]) -> None:
     # A page restores every widget of its kernel, also those of earlier tests.
     forget = "import ipywidgets\nipywidgets.Widget.close_all()"
@@ -58,6 +59,7 @@ def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook
     assert page.updates() == page.ask("lab.runner.updates")
 
 
+@pytest.mark.nightly  # starts a kernel again
 def test_a_lost_kernel_is_reported(troubled_page: Callable[..., Notebook]) -> None:
     cells = ("from gradlab import Lab, Recipe\nlab = Lab('digits')", "_ = lab.run(3)", "lab", "_ = lab.run(4)")
     page = troubled_page(*cells)
