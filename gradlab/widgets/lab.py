@@ -92,6 +92,7 @@ class Lab(Live):
         If memory runs out, training stops, and the lab shows the reason. Raises LoopError for other errors of the loop.
         """
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
+        self._keep_frame()  # now, because requests are served during the run
         try:
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)

@@ -86,10 +86,14 @@ class Live(ABC):
         """Send the browser a frame, except during a request, whose reply contains one anyway."""
         with lock:
             if self._front is not None and not self._replying:
-                cell = cell_number()
-                if self._before is None or self._changed_by != cell:
-                    self._changed_by, self._before = cell, self._writer.newest()
+                self._keep_frame()
                 self._front.push({"frames": [self.frame()]})
+
+    def _keep_frame(self) -> None:
+        """Keep the newest frame from before the running cell changes the view, unless that has been done."""
+        cell = cell_number()
+        if self._before is None or self._changed_by != cell:
+            self._changed_by, self._before = cell, self._writer.newest()
 
     def _display_(self) -> FrontEnd:
         """Return a live view for marimo, which can show an anywidget but not a box of widgets."""

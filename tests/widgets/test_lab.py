@@ -10,6 +10,7 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
+from gradlab._process import main_thread
 from gradlab.widgets.frames import Pace
 
 torch.set_num_threads(1)
@@ -149,6 +150,25 @@ def test_after_a_pause_every_panel_is_up_to_date() -> None:
     for panel, drawing in zip(page.panels.values(), lab.model.drawings(), strict=True):
         assert panel.words == drawing.words
     assert "40" in page.state
+
+
+def test_an_earlier_view_is_frozen_as_it_was_before_the_cell() -> None:
+    lab = Lab("bowl").run(3)
+    assert lab._repr_mimebundle_()
+    earlier, requests = lab._front, [lab.runner.updates]
+
+    def ask() -> None:  # a browser's request, which is served before the call returns
+        requests.append(lab.runner.updates)
+        lab.handle({"do": "hello", "n": 1, "client": "page"})
+
+    main_thread.hand_over(ask, lambda work: None)
+    lab.run(5)
+    assert lab._repr_mimebundle_()
+    assert requests == [3, 8], "asked in the middle of the call"
+    assert earlier is not None
+    frame = earlier._newest()
+    assert frame is not None
+    assert (frame["frozen"], frame["updates"]) == (True, 3)
 
 
 @pytest.mark.slow
