@@ -1,7 +1,6 @@
 """gradlab: interactive lessons on gradients, and tools that inspect training loops.
 
-The module of a public name is imported when the name is first used, so ``import gradlab`` alone does not import torch,
-matplotlib or ipywidgets.
+A public name's module is imported at its first use: ``import gradlab`` alone loads no torch, matplotlib or ipywidgets.
 """
 
 from __future__ import annotations

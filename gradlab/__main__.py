@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_all(commands)
     for command in commands.choices.values():
         command.add_argument("--version", action="version", version=_versions(), help=argparse.SUPPRESS)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a pipe or file may lack characters
+    if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a pipe or file may not cover every character
         sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:

@@ -78,8 +78,7 @@ def calling_and_innermost_frame(
     """Return the user's frame that made the outermost call into PyTorch, and the user's innermost frame.
 
     The two differ if PyTorch has called the user's code, such as a forward method or a hook. Only frames from ``frame``
-    out to ``last`` count. If none of them is the user's, return a library's frames. Return (None, None) if ``last`` is
-    not among the callers.
+    out to ``last`` count; if none is the user's, return a library's. Return (None, None) if ``last`` is not a caller.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
     while frame is not None:  # faster than ``frames``, since this loop runs at every operation under a Ledger

@@ -23,7 +23,8 @@ class LazyPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._homes:
-            raise AttributeError(f"{self.__name__} has no attribute {name!r}; it has {', '.join(sorted(self._homes))}")
+            names = ", ".join(sorted(self._homes))
+            raise AttributeError(f"{self.__name__} has no attribute {name!r}; choose from {names}")
         if self._needs_torch:
             from ._torch import require_torch  # imported here to keep ``import gradlab`` fast
 

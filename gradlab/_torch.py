@@ -48,7 +48,7 @@ def require_torch() -> None:
 
 
 def _installed() -> str | None:
-    """Return PyTorch's version: "unknown" if it is installed without metadata, None if it is not installed."""
+    """Return PyTorch's version: "unknown" if it is installed without metadata, or None if it is not installed."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)

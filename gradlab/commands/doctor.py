@@ -48,7 +48,7 @@ def add_doctor(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--fail-on", metavar="SEVERITY", help="lowest failing severity: error, warning (default), hint")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     limit = "stop watching after {}, print the report at once, and let the program go on at full speed"
-    parser.add_argument("--updates", type=int, metavar="N", help=limit.format("N calls of step()"))
+    parser.add_argument("--updates", type=int, metavar="N", help=limit.format("N calls to step()"))
     parser.add_argument("--seconds", type=float, metavar="S", help=limit.format("S seconds"))
     parser.add_argument("--report-to", metavar="FILE", help=argparse.SUPPRESS)  # for rank 0 of torchrun
     parser.add_argument("script", help="the path of a script or a notebook, or torchrun; with -m, the name of a module")

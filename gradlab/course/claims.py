@@ -67,11 +67,11 @@ class Claim(NamedTuple):
     in_code: bool = False
     """Whether only the article's program makes the claim, and not its text."""
     form: str = ""
-    """"halves" for a claim of two halves, "no claim" for a statement that cannot be false, "" for any other claim."""
+    """"halves" for a claim of two halves, "no claim" for a statement that cannot be false, or "" for others."""
     until: str = ""
     """The version of PyTorch that made the claim false; "" if none did."""
     note: str = ""
-    """A sentence to show after the facts; "" for none."""
+    """A sentence to show after the facts, or "" if there is none."""
 
     @property
     def article(self) -> Article:

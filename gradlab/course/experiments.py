@@ -99,7 +99,10 @@ def on_adding() -> Iterator[ClaimFacts]:
     """Test claims A5, A24, B2, B4, C8, D4 and D5: ``.grad`` after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
-        """Return .grad after each batch and each batch's own gradient; ``ways`` to clear are "None", "zeros" or ""."""
+        """Return ``.grad`` after each batch, and each batch's own gradient.
+
+        ``ways`` says how to clear before each batch: "None", "zeros", or "" for not at all.
+        """
         model, *data = _start()
         optimizer, left, alone = SGD(model.parameters(), lr=lr), [], []
         for way, x, y in zip(ways, *(each.split(3) for each in data), strict=False):

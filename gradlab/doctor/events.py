@@ -107,7 +107,7 @@ class Backward(Event):
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """The factors of the first mean in the loss, such as (0.25,) if the loss is divided by 4; empty for none."""
+    """The factors of the first mean in the loss, such as (0.25,) if the loss is divided by 4; () if there are none."""
     mass: float = 0.0
     """The sum of the absolute weights of the means in the loss; 0 if there are none, or if the graph was not read."""
     tokens: Any = None
@@ -180,7 +180,7 @@ class Added(Event):
 
 @dataclass(slots=True, eq=False)
 class Clear(Event):
-    """A call of ``zero_grad()`` on an optimizer or a module, or gradients that were found to be None or zeros."""
+    """A call to ``zero_grad()`` on an optimizer or a module, or gradients that were found to be None or zeros."""
 
     site: Site
     params: int
@@ -197,7 +197,7 @@ class ParamSlotReused(Event):
 
 @dataclass(slots=True, eq=False)
 class GradEdited(Event):
-    """A replacement of ``.grad``, or a write to it, by code other than the watched calls of PyTorch."""
+    """A replacement of ``.grad``, or a write to it, by code other than the watched calls to PyTorch."""
 
     params: int
     norms: Any
@@ -206,7 +206,7 @@ class GradEdited(Event):
 
 @dataclass(slots=True, eq=False)
 class Step(Event):
-    """A call of ``optimizer.step()``, or an update by the learner's own code (MANUAL_UPDATE)."""
+    """A call to ``optimizer.step()``, or an update by the learner's own code (MANUAL_UPDATE)."""
 
     site: Site
     optimizer: int
@@ -237,7 +237,7 @@ class Step(Event):
 
 @dataclass(slots=True, eq=False)
 class ScalerStep(Event):
-    """A call of ``scaler.step(optimizer)``, emitted after the call."""
+    """A call to ``scaler.step(optimizer)``, emitted after the call."""
 
     site: Site
     optimizer: int
@@ -250,21 +250,21 @@ class ScalerStep(Event):
 
 @dataclass(slots=True, eq=False)
 class ScalerUpdate(Event):
-    """A call of ``scaler.update()``."""
+    """A call to ``scaler.update()``."""
 
     scaler: int
 
 
 @dataclass(slots=True, eq=False)
 class Unscale(Event):
-    """A call of ``scaler.unscale_(optimizer)``."""
+    """A call to ``scaler.unscale_(optimizer)``."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
 class Clip(Event):
-    """A call of ``clip_grad_norm_`` or ``clip_grad_value_``."""
+    """A call to ``clip_grad_norm_`` or ``clip_grad_value_``."""
 
     site: Site
     params: int
@@ -297,7 +297,7 @@ class SchedulePlan:
 
 @dataclass(slots=True, eq=False)
 class Schedule(Event):
-    """A call of ``scheduler.step()``."""
+    """A call to ``scheduler.step()``."""
 
     site: Site
     optimizer: int
@@ -306,14 +306,14 @@ class Schedule(Event):
     after: float
     """The optimizer's largest learning rates before and after the step; NaN if they are on a GPU."""
     other: int = -1
-    """Index of another optimizer that steps these parameters although ``optimizer`` has not stepped; -1 for none."""
+    """Index of another optimizer that steps these parameters although ``optimizer`` has not stepped, or -1."""
     metric: float = math.nan
     """The metric passed to a ReduceLROnPlateau; NaN for other schedulers."""
 
 
 @dataclass(slots=True, eq=False)
 class Mode(Event):
-    """A call of ``model.train()`` or ``model.eval()``."""
+    """A call to ``model.train()`` or ``model.eval()``."""
 
     site: Site
     module: int
@@ -322,7 +322,7 @@ class Mode(Event):
 
 @dataclass(slots=True, eq=False)
 class Forward(Event):
-    """A call of a module by the learner's code."""
+    """A call to a module by the learner's code."""
 
     site: Site
     module: int
@@ -330,7 +330,7 @@ class Forward(Event):
     grad: bool
     train_kind: str
     eval_kind: str
-    """Class names of mode-dependent parts, such as "Dropout", in training and in evaluation mode; "" for none."""
+    """Class names of mode-dependent parts, such as "Dropout", in training and in evaluation mode, or ""."""
     caller: str
     """The name of the learner's function that calls the module; "" if there is none."""
     params: int

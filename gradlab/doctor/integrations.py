@@ -18,7 +18,7 @@ from .watching import watch
 def __getattr__(name: str) -> Any:
     makers = {"LightningDoctor": _lightning_doctor, "TrainerDoctor": _trainer_doctor}
     if name not in makers:
-        raise AttributeError(f"{__name__} has no attribute {name!r}; it has {', '.join(makers)}")
+        raise AttributeError(f"{__name__} has no attribute {name!r}; choose from {', '.join(makers)}")
     callback = globals()[name] = makers[name]()
     return callback
 
@@ -29,7 +29,7 @@ def _lightning_doctor() -> type:
     base: Any = _needed("LightningDoctor", "lightning", *packages).Callback
 
     class LightningDoctor(base):
-        """Watches ``trainer.fit``: ``Trainer(callbacks=[LightningDoctor()])``."""
+        """A Lightning callback that watches ``trainer.fit``; use it as ``Trainer(callbacks=[LightningDoctor()])``."""
 
         report: watch
 
@@ -50,7 +50,7 @@ def _trainer_doctor() -> type:
     base: Any = _needed("TrainerDoctor", "transformers", "transformers").TrainerCallback
 
     class TrainerDoctor(base):
-        """Watches ``trainer.train``: ``Trainer(callbacks=[TrainerDoctor()], ...)``.
+        """A HuggingFace callback that watches ``trainer.train``; use it as ``Trainer(callbacks=[TrainerDoctor()])``.
 
         The Trainer does not report errors to its callbacks, so a training that ends in an error has no report.
         """

@@ -74,7 +74,7 @@ def read_settings(beside: Path) -> dict[str, Any]:
         table = tool.get("gradlab", {}).get("doctor", {})
         allowed = {item.name.replace("_", "-"): item.name for item in fields(FindingFilter)}
         if unknown := [*table.keys() - allowed]:
-            raise ValueError(f"tool.gradlab.doctor has no key {unknown[0]!r}; it has {', '.join(allowed)}")
+            raise ValueError(f"unknown key {unknown[0]!r} in [tool.gradlab.doctor]; allowed keys: {', '.join(allowed)}")
         tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
         settings: dict[str, Any] = {allowed[key]: value for key, value in tuples.items()}
         FindingFilter(**settings)
@@ -146,7 +146,10 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report if it is new or has changed. Return whether a finding makes the exit code 1."""
+        """Write the report if it differs from the last one; on stdout, a format other than text is written only once.
+
+        Return whether any finding has the severity ``fail_on`` or a higher one.
+        """
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)

@@ -54,8 +54,8 @@ def run_script(
 
     ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; then, unless
     ``form`` is "text", all other output goes to standard error. The watch ends early after ``updates`` or ``seconds``.
-    With ``exit_zero``, findings give the exit code 0. ``report_to`` is a file for the report if this process is a rank
-    of a torchrun that the doctor has started; then nothing is printed, and the exit code is that of the program.
+    With ``exit_zero``, the exit code is 0 even if there are findings. ``report_to`` is a file for the report if this
+    process is a rank of a torchrun started by the doctor; then nothing is printed, and the exit code is the program's.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
@@ -116,7 +116,10 @@ class ProgramWatch(watch):
         return code, self._report()
 
     def _finish(self, *, ended: bool) -> None:
-        """Wait for children and end daemons, as Python does at exit. With ``ended``, end all children."""
+        """Wait for the child processes and terminate the daemonic ones, as Python does at exit.
+
+        If ``ended`` (the program was stopped from outside), terminate all of them after a grace period.
+        """
         waiting = [process for process in multiprocessing.active_children() if process in self._running]
         end = time.monotonic() + _GRACE_SECONDS
         for process in waiting:

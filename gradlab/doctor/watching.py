@@ -33,10 +33,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     """A context manager that watches a training loop and reports what is wrong with it.
 
     Write ``with watch(model, optimizer) as report: train()``, then read ``report``, a Report. Without arguments,
-    models and optimizers are found as they are used. The loop's results stay the same, bit for bit, and PyTorch is
-    restored when the block ends, even by an exception. After ``updates`` calls of ``step()``, or after ``seconds``, the
-    watch ends early, at the next backward pass, and the block goes on at full speed. Raises TypeError or ValueError
-    for an argument that is not allowed.
+    models and optimizers are found as they are used. The loop's results stay the same, bit for bit, and PyTorch's
+    patched functions are restored when the block ends, even if it raises. After ``updates`` calls to ``step()``, or
+    after ``seconds`` seconds, the watch ends early, at the next backward pass, and the rest of the block runs at full
+    speed. Raises TypeError or ValueError for an argument that is not allowed.
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
@@ -80,7 +80,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             clock.daemon = True
             try:
                 clock.start()
-            except RuntimeError:  # such as in a browser
+            except RuntimeError:  # for example in a browser
                 message = "watch: seconds needs a thread, and no thread can be started here; use updates"
                 raise ValueError(message) from None
             self._stops.callback(clock.cancel)
@@ -144,9 +144,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         except Exception as failure:
             log.give_up(failure)
         if early:
-            self.watched += (
-                " Then the watch ended early, at the limit that you set, and the program went on without it."
-            )
+            self.watched += " The watch ended early, at the limit that you set, and the program went on without it."
         if context.lost_places:
             self.watched += f" The doctor failed while it searched for the line to edit ({context.lost_places[0]})."
         if log.failure:
@@ -171,12 +169,12 @@ _COMPILED = (
 
 
 def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
-    """Return sentences on what was watched, with counts; ``beside`` has the names of other threads that trained."""
+    """Return a summary of what was watched, with counts; ``beside`` lists the other threads that trained."""
     passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
             f"{1 + len(beside)} threads trained ({_few([followed, *beside])}), and the doctor can follow only one. "
-            "Let a single thread train, such as with max_workers=1, and run it again."
+            "Let a single thread train, for example with max_workers=1, and run it again."
         )
     if passes.count or steps:
         where = f"the thread {followed}: " if followed else ""

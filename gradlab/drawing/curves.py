@@ -143,9 +143,7 @@ def draw_comparison(
         labels.append(f"{name} {end}".strip())
         right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
         style: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
-        style["where"] = (
-            "margin" if right >= last / 2 else "right around"
-        )  # a curve that ends early is labelled at its end
+        style["where"] = "margin" if right >= last / 2 else "right around"  # at the end of a curve that ends early
         marks.append(Text(f"name {number}", texts, right, height, **style))
     for update, event in (events or {}).items():
         marks.append(_upright(f"event {update}", update, "dotted"))

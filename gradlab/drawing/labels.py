@@ -114,7 +114,7 @@ class Labels:
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
-        """Write the labels that fit to the right of the axes, without overlaps and each near its y coordinate."""
+        """Write labels in the right margin, each near its y coordinate without overlap; omit those that do not fit."""
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
         texts = texts[: int((bottom - top - 4) / _MARGIN_ROW_PX) + 1]

@@ -78,8 +78,7 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
     """Return the axes of contours, and a notice if ``weights`` are outside the axes, or "" if they are inside.
 
-    Both axes have the same scale, so that gradient arrows look perpendicular to the contours, unless the picture would
-    become too narrow or too flat.
+    Both axes have the same scale, so arrows look perpendicular to contours, unless that is too narrow or too flat.
     """
     surface = surface_of(contours)
     x, y = surface.x, surface.y
@@ -95,7 +94,7 @@ _MOST_DOTS = 60  # number of points above which the points of a path are not dra
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the marks of the path and, to be drawn in front of arrows, a dot at its end and, with ``drag``, labels."""
+    """Return the marks of the path and those in front of arrows: a dot at its end and, if it can be dragged, labels."""
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3

@@ -96,7 +96,7 @@ class Area(Mark):
     dash: str = ""
     hatch: str = ""
     words: str = ""
-    press: str = ""  # message to the kernel when the mark is pressed, such as ``"batch 38"``; "" for none
+    press: str = ""  # message to the kernel when the mark is pressed, such as ``"batch 38"``, or ""
     moves: bool = False
     """Whether the browser animates changes between two moments: new marks slide in, removed marks slide out.
 

@@ -1,8 +1,7 @@
 """Colours by role: the eight of Okabe and Ito, each with one meaning in the whole series, one for "wrong", and greys.
 
 ``colours.json`` has each role's colours on white and on dark paper; ``front/palette.js`` makes the browser's themes
-from these. "fresh" always has a dark outline, because yellow on white is too pale by itself; arrows with the role
-"reused" are also hatched.
+from these. "fresh" has a dark outline, because yellow on white is too pale; arrows with the role "reused" are hatched.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _SMALL_PX = 11.0
 _CLIP_PX = 4000.0  # CSS pixels to which coordinates on a sheet are clamped
 _SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # labels below the axis: angle if slanted; width that is never cut
 
-Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
+Places = npt.NDArray[np.float64]  # n x 2 array of positions, in CSS pixels from the upper left corner of a sheet
 
 
 class Sheet:

@@ -1,12 +1,13 @@
-"""Scaling of a simulated update: from 3 and 4 repeated blocks to all blocks, and from one card to one of several.
+"""Scale a simulated update from models of 3 and 4 blocks to all blocks, and from a single card to one card of several.
 
-The blocks of a published size are alike, so bytes are linear in the number of blocks.
+The blocks of a published model have the same architecture, so the number of bytes is linear in the number of blocks.
 
 In the formulas for cards, W, G and O are the bytes of weights, gradients and optimizer state at a moment, N is the
 number of cards, and B is the bytes of weights in the largest repeated block. Other bytes are not divided.
 
-- "ddp" (DistributedDataParallel): W + 2G + O. From the first backward pass on, the reducer's buckets hold a second copy
-  of all gradients (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
+- "ddp" (DistributedDataParallel): W + G + O + max G, where max G is the highest G of the update: from the first
+  backward pass on, the reducer's buckets hold a second copy of all gradients and are never freed (documentation of
+  DistributedDataParallel, ``gradient_as_bucket_view``).
 - "zero1", "zero2", "zero3": W + G + O/N, W + G/N + O/N, (W + G + O)/N: Rajbhandari et al., "ZeRO: Memory Optimizations
   Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out the weights
   gathered for the running block: "zero3" adds 2B, for this block's weights and those prefetched for the next block.
@@ -115,7 +116,7 @@ def _statements(points: Sequence[MemoryPoint]) -> list[list[Section]]:
 
 def _sections(points: list[MemoryPoint]) -> list[Section]:
     blocks = [int(match[1]) if (match := _BLOCK.match(point.module)) else None for point in points]
-    # A block recomputes its activations under other names: points between two points of a block belong to the block.
+    # Checkpointing recomputes a block under other module names: all points between two of a block's points are its own.
     for start, end in pairwise([i for i, block in enumerate(blocks) if block is not None]):
         if blocks[start] == blocks[end]:
             blocks[start:end] = [blocks[start]] * (end - start)

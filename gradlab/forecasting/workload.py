@@ -104,7 +104,7 @@ def as_movable(batch: Any) -> Any:
     """Return a batch in which every part has a method ``to(device)``, as the loop requires."""
 
     def movable(part: Any) -> Any:
-        # the ``to`` of a part that is not a tensor returns the part unchanged: its tensors are fakes already
+        # a part that is not a tensor gets a ``to`` that returns it unchanged: its tensors are already fake
         return part if isinstance(part, Tensor) else SimpleNamespace(to=lambda device: part)
 
     if isinstance(batch, dict):
@@ -172,7 +172,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got no rows or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
-    require_trainable("forecast", type(module).__name__, [module], "run the model once, model(x), and forecast it then")
+    require_trainable("forecast", type(module).__name__, [module], "run model(x) once before you forecast the model")
     if any(getattr(parameter, "_post_accumulate_grad_hooks", None) for parameter in module.parameters()):
         raise ValueError(
             f"forecast: a parameter of {type(module).__name__} has a hook that runs in backward and may step your own "

@@ -52,7 +52,7 @@ class FrontEnd(anywidget.AnyWidget):
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
         self._answer, self._newest = answer, newest
         self._is_new = True
-        self._began = 0.0  # start of the work on the current request, 0 if there is none
+        self._began = 0.0  # start of the work on the current request, or 0 if there is none
         self._waiting: dict[object, Message] = {}
         self._waiting_lock = threading.Lock()
         self._kernel = _kernel()

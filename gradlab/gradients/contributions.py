@@ -32,7 +32,7 @@ MOST_KEPT = 32
 Times = Callable[[int], int]
 """A function of a batch's number that returns the number of steps that have applied the batch."""
 _MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
+_FEWEST_KEPT = 8  # if fewer fit in _MOST_BYTES, none are kept: .grad is split into the newest contribution and the rest
 _ROUNDING_OF_RATIO = 1e-5
 _ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
@@ -137,7 +137,7 @@ class ParameterHistory:
         return []
 
     def take(self, other: ParameterHistory) -> None:
-        """Copy the state of ``other``, which must be synced, except its last check of ``.grad``."""
+        """Copy the batches and steps of ``other``, a synced history; drop pending events and the last check."""
         self.batches, self.reused = list(other.batches), other.reused
         self.steps, self.rhythms = other.steps, list(other.rhythms)
         self.events, self.last_grad_ref = [], None

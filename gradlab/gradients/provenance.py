@@ -54,7 +54,7 @@ class Provenance:
         self.steps = 0
         self.measure = False  # whether to measure the newest contribution separately; this costs a little time
         self.on_backward: Callable[[], None] | None = None
-        # Called with the gradients at every fourth step, or at every step (7 % of an update) if ``measure`` is on.
+        # Called with the gradients at every fourth step; if ``measure`` is on, at every step (7 % of an update's time).
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward

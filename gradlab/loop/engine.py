@@ -1,7 +1,6 @@
 """The Engine, which runs a BoundProgram: a Program with its namespace and its position in a task's batches.
 
-The Engine runs one statement at a time. It can switch to another program, and it restores the last checkpoint when an
-edited program fails.
+The Engine runs single statements, can switch programs, and restores the last checkpoint if an edited program fails.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class BoundProgram:
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
-        """Return the number of batches of the current epoch that have been read, 0 at the end of an epoch."""
+        """Return the number of batches of the current epoch that have been read, or 0 at the end of an epoch."""
         return self.read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
@@ -121,12 +120,12 @@ class BoundProgram:
         return losses, self._used_scale, self._skipped
 
     def scale(self) -> float | None:
-        """Return the current loss scale, None if the loop has no scaler."""
+        """Return the current loss scale, or None if the loop has no scaler."""
         scaler = next(iter(self.scalers.values()), None)
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return the loss scale by which the newest contributions to ``.grad`` are still multiplied, 1.0 for none."""
+        """Return the loss scale by which the newest contributions to ``.grad`` are still multiplied, or 1.0."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
@@ -228,7 +227,7 @@ class Engine:
         self.deadline = math.inf
         """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
-        self.index = -1  # index of the statement that ran last, -1 before any has run
+        self.index = -1  # index of the statement that ran last, or -1 before any has run
         self.at_batch = False  # whether the last ``run`` ended after a backward pass, within an update
         self._checkpoint: Callable[[], int] | None = None
         self._previous_program: BoundProgram | None = None
@@ -357,7 +356,7 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index of the statement of ``new`` with the label of statement ``index`` of ``old``; -1 for none."""
+    """Return the index in ``new`` of the statement labelled like statement ``index`` in ``old``, or -1 for none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]

@@ -1,4 +1,4 @@
-"""The history of a run: one row per update, in columns of bounded size.
+"""The history of a run: one row per update, or per bucket of updates in a long run, so that its size is bounded.
 
 A million updates must not need a million rows, and sampling would misrepresent a loss that oscillates: every 32nd
 value of an oscillation with period 20 shows a different oscillation. So rows are merged into buckets of 1, 2, 4, ...
@@ -87,7 +87,7 @@ class History:
         self.updates = 0  # completed so far; the rows of the newest updates may not be written yet
         self.loss = self.norm = math.nan
         self.skipped: list[int] = []  # the newest updates whose step was skipped
-        self.skips = 0  # number of all updates whose step was skipped
+        self.skips = 0  # total number of updates whose step was skipped
         self.switches: list[tuple[int, str]] = []  # (number of updates before the switch, its label)
         self.broken: int | None = None  # the first update whose loss was inf or NaN
 

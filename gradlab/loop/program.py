@@ -29,7 +29,7 @@ _LONGEST_MESSAGE = 300  # characters of an exception's first line; a longer line
 class LoopError(ValueError):
     """Raised when a loop's text cannot be parsed, when one of its statements fails, or when no update is completed.
 
-    ``line`` is counted from 1, and is 0 if unknown; ``text`` is the text of the loop, "" if unknown.
+    ``line`` is counted from 1, and is 0 if unknown; ``text`` is the text of the loop, or "" if unknown.
     """
 
     def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
@@ -76,7 +76,7 @@ class Program:
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
 
     def explain(self, error: BaseException) -> LoopError:
-        """Return a LoopError for an exception that a statement raised, with the line of the text, 0 if unknown."""
+        """Return a LoopError for an exception that a statement raised, with the line of the text, or 0 if unknown."""
         frames = traceback.walk_tb(error.__traceback__)
         line = next((line for frame, line in frames if frame.f_code.co_filename == self.filename), 0)
         message = next(iter(str(error).strip().splitlines()), "")

@@ -25,7 +25,7 @@ class Switch(ABC):
 
     kind: ClassVar[str]  # kind of control; ``front/controls.js`` has an element for each kind
     label: str = ""  # name shown to learners, such as "AMP" for ``amp``; "" for the name of the field
-    option: str = ""  # option on the command line, "" for none
+    option: str = ""  # option on the command line, or "" if there is none
     metavar: str | None = None  # placeholder of the option's value in the command line's help
     help: str | None = None  # help text of the option
     matters: Callable[[Any], bool] | None = None

@@ -35,9 +35,8 @@ _PATIENCE_S = 1.0  # seconds that an edited loop has to complete its update befo
 class Run:
     """The training of a task by a recipe's loop: a Run executes the text of the loop and records its effects.
 
-    ``task`` is a Task; ``recipe`` is a Recipe, or None for the default recipe with the task's ``lr``; ``seed`` is a
-    whole number that determines the weights and all random numbers that the loop draws. Raises TypeError or ValueError
-    for a bad argument.
+    ``task`` is a Task; ``recipe`` is a Recipe, or None for the default recipe with the task's ``lr``; ``seed``, a whole
+    number, determines the weights and the loop's random numbers. Raises TypeError or ValueError for a bad argument.
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
@@ -122,7 +121,7 @@ class Run:
             updates: The number of updates to run; either this or ``seconds`` must be given.
             seconds: Seconds during which new updates begin; at least one update runs.
             limit: Seconds after which to stop, if necessary within an update.
-            window: Number of batches in an update beyond which each further batch counts as an update.
+            window: Number of backward passes in an update beyond which each further pass counts as an update.
 
         Returns:
             The number of updates run. Between updates, labs that wait for the main thread are served.
@@ -161,10 +160,7 @@ class Run:
         return done
 
     def complete_update(self) -> None:
-        """Run the rest of the current update.
-
-        An edited loop that does not complete the update within a second returns to the beginning of the update.
-        """
+        """Complete the current update; an edited loop that takes over a second returns to the update's beginning."""
         if self.engine.at_boundary:
             return
         before = self.updates
@@ -319,7 +315,7 @@ class Counterfactual:
         self.recipe = recipe  # the recipe with which the copy continues
         self.switched = ""  # the setting without the switch, such as "zero_grad on"
         self.begun = self.updates = updates  # numbers of updates: the run's when it was copied, and the copy's now
-        self.ended = ""  # the reason for the end of the copy, "" while it continues
+        self.ended = ""  # the reason for the end of the copy, or "" while it continues
         self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):

@@ -28,7 +28,7 @@ def refuse_compiled(module: nn.Module) -> None:
     if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
         raise RuntimeError(
             f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and a compiled module's "
-            "allocations cannot be counted; use the same model without torch.compile() and .compile()"
+            "allocations cannot be counted; use the same model without torch.compile() or .compile()"
         )
 
 

@@ -20,7 +20,7 @@ _Snapshot = dict[tuple[CategoryTotals, _Line, str, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """The growth of the memory in one category that one line allocated in one module."""
+    """The growth, in one category, of the memory that one line allocated in one module."""
 
     bytes: int
     """Growth in bytes from update ``first`` to update ``last`` of the ``Growth``."""
@@ -58,15 +58,13 @@ class Growth:
 
     def __repr__(self) -> str:
         if not self.first:
-            return f"Growth: needs at least {_MIN_SNAPSHOTS} updates, or calls of a model. {_NODES}"
+            return f"Growth: needs at least {_MIN_SNAPSHOTS} updates, or calls to a model. {_NODES}"
         unit, between, verb = self.unit, self.last - self.first, "ends" if self.unit == UPDATE else "begins"
         when = f"from {unit} {self.first} to {unit} {self.last} (each {unit} {verb} at {self.clock})"
         if not self.rows:
             return f"Growth: none {when}. {_NODES}"
-        sites = (" in ".join(filter(None, (row.line, row.module))) for row in self.rows)
-        rows = (
-            f"\n  {r.category:12}{r.bytes / between:>16,.0f}  {site}" for r, site in zip(self.rows, sites, strict=True)
-        )
+        sites = ((row, " in ".join(filter(None, (row.line, row.module)))) for row in self.rows)
+        rows = (f"\n  {row.category:12}{row.bytes / between:>16,.0f}  {site}" for row, site in sites)
         return f"Growth: {self.bytes_per_update:,.0f} bytes for each {unit}, {when}{''.join(rows)}\n  {_NODES}"
 
 
@@ -89,9 +87,9 @@ class GrowthTracker:
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
     def tick(self, unit: str, line: _Line) -> None:
-        """Record that ``line`` has ended an update, or begun a call of a model, depending on ``unit``.
+        """Record that ``line`` has ended an update, or begun a call to a model, depending on ``unit``.
 
-        Only the most frequent line delimits updates, and calls of a model delimit updates only if no optimizer steps.
+        The line with the most ticks is the clock. Calls to a model are the clock only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1

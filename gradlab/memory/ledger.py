@@ -70,8 +70,8 @@ class Ledger:
         if self._arguments is not None:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
-                    f"Ledger: the thread {others[0]!r} runs your code, so it is not safe to search this process for "
-                    "models and tensors; pass them instead, as in Ledger(model, optimizers, inputs)"
+                    f"Ledger: thread {others[0]!r} is also running your code, so it is not safe to search this process "
+                    "for models and tensors; pass them instead, as in Ledger(model, optimizers, inputs)"
                 )
             self._begin(*self._arguments)
             self._arguments = None
@@ -137,7 +137,7 @@ class Ledger:
     def growth(self) -> Growth:
         """Return the growth of memory from update to update, by line and module; ``print`` shows it as a table.
 
-        An update ends with ``optimizer.step()``; if no optimizer steps, each call of the model counts as an update.
+        An update ends with ``optimizer.step()``; if no optimizer steps, each call to the model counts as an update.
         Snapshots are taken at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on. Each snapshot holds the living
         storages that an earlier update created, grouped by line, module and category. The newest three snapshots are
         compared: a group has grown if its number of storages increased from the first to the second, and again to the

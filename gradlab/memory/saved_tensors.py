@@ -29,7 +29,7 @@ class SavedTensor:
     __slots__ = ("entries", "tensor", "version")
 
     def __init__(self, tensor: Tensor, watching: Iterable[Storages]) -> None:
-        """Count ``tensor`` as saved in the storages of every ledger in ``watching``."""
+        """Count ``tensor`` as saved for backward in each ledger of ``watching``."""
         computed = tensor.grad_fn is not None
         # An output saved by its own node must not refer to that node, or the two would never be freed.
         self.tensor = tensor.detach() if computed else tensor
@@ -96,7 +96,7 @@ class _Hooks:
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
-        self.pair: tuple[Any, Any] | None = None  # as pushed on the stack, None while removed
+        self.pair: tuple[Any, Any] | None = None  # as pushed on the stack, or None while removed
 
     def push(self) -> None:
         below = _top()
@@ -169,7 +169,7 @@ def _remove_from_top() -> _Hooks | None:
 
 
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Wrap ``torch.get_rng_state`` to track its result, which checkpointing keeps and which no operation creates."""
+    """Wrap ``torch.get_rng_state`` to track its result, which checkpointing keeps but the dispatch mode misses."""
 
     def counted() -> Tensor:
         state, hooks = get_rng_state(), _hooks_of_thread()

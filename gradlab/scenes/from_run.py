@@ -277,7 +277,7 @@ class HeldOutLoss:
     def __init__(self, run: Run | Counterfactual) -> None:
         """Measure after each update of ``run``. Raises ValueError if its task has no held-out examples."""
         if run.task.held_out is None:
-            raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
+            raise ValueError(f"HeldOutLoss: the run's task must have held-out examples, but {run.task.name!r} has none")
         self._run = run
         self._x, self._y = (part.to(run.task.device) for part in run.task.held_out)
         self._begin(run.updates)

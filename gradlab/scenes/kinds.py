@@ -48,13 +48,13 @@ BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.
 
 @dataclass(frozen=True)
 class UnswitchedCurve:
-    """The loss without the newest switch, measured in a copy of the run."""
+    """The loss as it would be without the newest change of a switch, measured in a copy of the run."""
 
     updates: Sequence[float]
     mean: Sequence[float]
     switched: str  # the setting before the switch, which the copy keeps, such as "zero_grad on"
     now: float = math.nan  # the newest loss
-    ended: str = ""  # why the curve ends, "" while it continues
+    ended: str = ""  # why the curve ends, or "" while it continues
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Arrows:
     reach: float = 0.0  # reach of the picture in gradient units (``Camera``); 0 to fit the arrows
     path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest point first
     move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
-    one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 for none
+    one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 if there is none
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Memory:
     starts: Sequence[int] = ()  # the index of each statement's first point
     categories: dict[str, Sequence[int]] = field(default_factory=dict)  # category, such as "weights" -> bytes at points
     updates: Sequence[tuple[int, int]] = ()  # (index of first statement, number of update), oldest update first
-    modules: Sequence[str] = ()  # the dotted name of the running module at each point, "" outside of all modules
+    modules: Sequence[str] = ()  # the dotted name of the running module at each point, or "" outside of all modules
     capacity: tuple[str, int] | None = None  # name and usable bytes of the card with which the peak is compared
     allocated: int | None = None  # CUDA only: bytes that PyTorch's allocator has given to tensors
     reserved: int | None = None  # CUDA only: bytes that PyTorch's allocator has reserved

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def status_line(run: Run, *, whole: bool = True) -> str:
-    """Return a run's update and loss scale, if any; with ``whole``, also its loss, contents of ``.grad`` and bytes."""
+    """Return a run's update and loss scale, if any; if ``whole``, also its loss, contents of ``.grad`` and bytes."""
     parts = [f"update {run.updates:,}"]
     if whole:
         parts += [f"loss {short(run.record.loss)}"] * (run.updates > 0) + [_gradient(run)]
@@ -43,7 +43,7 @@ def warning(run: Run) -> str:
     return ""
 
 
-_USUAL_WINDOW = 8  # number of batches without a step up to which there is no warning
+_USUAL_WINDOW = 8  # largest number of batches without a step that causes no warning
 
 
 def unapplied(run: Run) -> str:

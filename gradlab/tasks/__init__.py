@@ -32,10 +32,7 @@ def get(name: str, **options: Any) -> Task:
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return ``task`` if it is a Task, else the task with that name.
-
-    Raises TypeError or ValueError, with a message that begins with ``caller``.
-    """
+    """Return ``task``, or the task with that name. Raises TypeError or ValueError; ``caller`` begins the message."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:

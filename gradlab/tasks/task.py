@@ -56,7 +56,7 @@ class HeldOutImages:
                 error = ValueError if isinstance(value, Tensor) else TypeError
                 raise error(f"HeldOutImages: {name} must be a tensor with elements, got {brief(value)}")
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
-            raise ValueError(f"HeldOutImages: shape must be the height and width of an image, got {brief(self.shape)}")
+            raise ValueError(f"HeldOutImages: shape must be a tuple (height, width), got {brief(self.shape)}")
         if len(self.x) != len(self.y) or self.x[0].numel() != self.shape[0] * self.shape[1]:
             got = f"x of {tuple(self.x.shape)} and y of {tuple(self.y.shape)}"
             allowed = f"n images of {self.shape[0]} x {self.shape[1]} and n labels"
@@ -186,15 +186,15 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
 
 def _checked_batches(batches: object) -> list[Any]:
     allowed = (
-        "Task: batches must be a list, such as list(loader), of (x, y) pairs of tensors, of dicts or tuples of "
-        "tensors, or of single tensors"
+        "Task: batches must be a non-empty list, such as list(loader), of (x, y) pairs of tensors, of dicts or tuples "
+        "of tensors, or of single tensors"
     )
     if not isinstance(batches, list | tuple):
-        raise TypeError(f"{allowed}, got {without_values(batches)}")
+        raise TypeError(f"{allowed}; got {without_values(batches)}")
     if not batches:
-        raise ValueError(f"{allowed}, got {batches!r}, which is empty")
+        raise ValueError(f"{allowed}; got {batches!r}")
     if isinstance(batches, tuple) and isinstance(batches[0], Tensor):
-        raise TypeError(f"{allowed}, got a tuple of tensors; if it is one batch, write [batch]")
+        raise TypeError(f"{allowed}; got a tuple of tensors; if it is one batch, write [batch]")
     checked: list[Any] = []
     for i, item in enumerate(batches):
         batch = tuple(item) if isinstance(item, list | tuple) else item
@@ -205,15 +205,16 @@ def _checked_batches(batches: object) -> list[Any]:
         elif isinstance(batch, tuple):
             parts = list(zip("xy" if len(batch) == 2 else [f"item {n}" for n in range(len(batch))], batch, strict=True))
         if not parts or (checked and _kind(batch) != _kind(checked[0])):
-            other = f"; batches[0] is {without_values(checked[0])}" if checked else ""
-            raise TypeError(f"{allowed}, got {without_values(item)} as batches[{i}]{other}")
+            other = f"; all must be like batches[0], {without_values(checked[0])}" if checked else ""
+            raise TypeError(f"{allowed}; got {without_values(item)} as batches[{i}]{other}")
         for part, value in parts:
             if not isinstance(part, str):
-                raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, not a string, as batches[{i}]")
+                raise TypeError(f"{allowed}; got a dict with the key {brief(part)}, not a string, as batches[{i}]")
             if not isinstance(value, Tensor):
-                raise TypeError(f"{allowed}, got {part} = {without_values(value)} in batches[{i}]")
+                raise TypeError(f"{allowed}; got {part} = {without_values(value)} in batches[{i}]")
             if value.numel() == 0:
-                raise ValueError(f"{allowed}, got {part} without elements, {without_values(value)}, in batches[{i}]")
+                got = f"{part} = {without_values(value)} in batches[{i}]"
+                raise ValueError(f"Task: batches must contain no empty tensors, got {got}")
         checked.append(batch)
     return checked
 

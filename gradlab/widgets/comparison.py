@@ -33,7 +33,7 @@ class Row:
     worst: float
     norm: float  # norm of the gradients that the last step applied
     bytes: int  # bytes of weights, gradients and optimizer state
-    diverged: int | None  # the first update with a loss of inf or NaN, None if there is none
+    diverged: int | None  # the first update with a loss of inf or NaN, or None if there is none
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class ForecastLab(Instrument):
     ) -> None:
         values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
-        self.result: Any = None  # the newest Forecast, None before the first
+        self.result: Any = None  # the newest Forecast, or None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result
         self._failed: ForecastSettings | None = None  # the settings of the newest forecast if it failed
@@ -166,7 +166,7 @@ class ForecastLab(Instrument):
 
     @property
     def text(self) -> str:
-        """The result as text, with an error or the largest batch if there is one."""
+        """The forecast, or why there is none, followed by any error and, if requested, the largest batch that fits."""
         return " ".join(part for part in (self._state(), self._alarm, self._extra) if part)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Requests from the browser, the replies, and the frames in the replies, which show the results.
+"""Requests from the browser, and the replies to them, whose frames show what has changed in a lab.
 
-A frame holds the changes of a lab since the previous frame; a costly panel is redrawn in some frames only.
-``front/README.md`` lists the fields of requests, which must be checked, and of frames.
+A frame holds the changes since the previous frame; a costly panel is redrawn only in some frames.
+``gradlab/front/README.md`` lists the fields of requests and frames. Check the fields of a request before use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Request:
     fields: Mapping[str, Any]
 
     def get(self, name: str) -> Any:
-        """Return a field unchecked, None if it is missing."""
+        """Return a field unchecked, or None if it is missing."""
         return self.fields.get(name)
 
     def number(self, name: str) -> float:
@@ -143,7 +143,10 @@ class PanelDrawings:
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return these panels' Drawings at ``now`` ms of playback; ``only_due`` redraws the first and due panels."""
+        """Return these panels' Drawings at ``now`` ms of playback.
+
+        With ``only_due``, redraw only the first panel and those that are due; the others keep their last Drawing.
+        """
         keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
@@ -208,7 +211,7 @@ class FrameWriter:
             self._values.pop(key, None)
 
     def newest(self) -> Frame | None:
-        """Return the newest frame as a whole frame, None before the first. Any thread may call it."""
+        """Return the newest frame as a whole frame, or None before the first. Any thread may call it."""
         with self._newest_lock:
             if not self._number:
                 return None
@@ -248,7 +251,7 @@ class FrameWriter:
 def coloured(source: str) -> tuple[str, ...]:
     """Return each line as highlighted HTML; the tags of a token that spans lines are closed in each line.
 
-    A line that is a commented-out call of ``zero_grad`` is shown as code that is struck through.
+    A line that is a commented-out call to ``zero_grad`` is shown as code that is struck through.
     """
     commented = {index for index, line in enumerate(source.split("\n")) if _COMMENTED_ZERO_GRAD.match(line)}
     html = highlight(_COMMENTED_ZERO_GRAD.sub(r"\1\2", source), _LEXER, _FORMATTER)

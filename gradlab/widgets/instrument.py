@@ -31,10 +31,10 @@ class View:
     panels: Mapping[str, Drawing]
     state: str  # the result in a sentence or two, with its numbers
     note: str = ""
-    code: str = ""  # the plain PyTorch that was run, "" for none
+    code: str = ""  # the plain PyTorch that was run, or "" if there is none
     off: Sequence[str] = ()  # names of the controls that have no effect now
-    lit: tuple[int, int] = (0, 0)  # the first and the last highlighted line of the code; (0, 0) for none
-    wrong: int = 0  # the line of a mistake, 0 for none
+    lit: tuple[int, int] = (0, 0)  # the first and the last highlighted line of the code, or (0, 0)
+    wrong: int = 0  # the line of a mistake, or 0 if there is none
 
 
 class Instrument(Live):
@@ -51,7 +51,7 @@ class Instrument(Live):
         controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
         for name, value in start.items():
             if name not in controls:
-                raise ValueError(f"{owner}: there is no control {name!r}; there are {', '.join(controls)}")
+                raise ValueError(f"{owner}: there is no control {name!r}; choose from {', '.join(controls)}")
             controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}

@@ -82,7 +82,7 @@ class Lab(Live):
 
     @property
     def warning(self) -> str:
-        """The warning that the lab shows, "" if nothing is wrong."""
+        """The warning that the lab shows, or "" if nothing is wrong."""
         with lock:
             return self.model.warning
 
@@ -119,7 +119,7 @@ class Lab(Live):
         return self.run_statements(statements)
 
     def switch(self, **changes: Any) -> Lab:
-        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``. Raises ValueError for an invalid value."""
+        """Change switches: ``lab.switch(zero_grad=False)``. Raises ValueError for an unknown name or invalid value."""
         with lock:
             self.model.switch(self.runner.recipe.replace(**changes))
             self._show()
@@ -297,8 +297,10 @@ def _edit(model: LabModel, request: Request) -> None:
 
 def _drag(model: LabModel, request: Request) -> None:
     name, weights = request.text("name"), (request.number("x"), request.number("y"))
-    if name != "weights" or not model.runner.record.is_two_weights:
-        raise RequestError(f"only the weights of a model with two weights can be dragged, got {name!r}")
+    if name != "weights":
+        raise RequestError(f"drag: name must be 'weights', got {name!r}")
+    if not model.runner.record.is_two_weights:
+        raise RequestError("the weights can be dragged only if the model has exactly two")
     model.drag_weights(weights)
 
 
@@ -306,7 +308,7 @@ def _press(model: LabModel, request: Request) -> None:
     what = request.text("what")
     kind, _, batch = what.partition(" ")
     if kind != "batch" or not batch.isascii() or not batch.isdigit():
-        raise RequestError(f"only a batch can be pressed, such as 'batch 38', got {what!r}")
+        raise RequestError(f"press: what must name a batch, such as 'batch 38', got {what!r}")
     model.note = model.screen.scenes.about_batch(int(batch))
 
 
@@ -325,7 +327,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "edit": (_edit, "goes on"),
     "press": (_press, "goes on"),
 }
-"""The function for each kind of request (``front/README.md``), and its effect on playback, "" for none."""
+"""The function for each kind of request (``front/README.md``), and its effect on playback, or ""."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:

@@ -1,4 +1,4 @@
-"""The state of a Lab: a Run with its panels, messages, actions and frames; this module does not use widgets."""
+"""The state of a Lab: a Run with its panels, messages, actions and frames. This module creates no widgets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory 
 class LabModel:
     """A run with its switches, speed, panels and messages; ``frame`` returns their changes for the browser.
 
-    ``controls`` and ``panels`` hold names; ``panels`` is None for the task's usual panels. ``fail`` shows an error.
+    ``controls`` and ``panels`` name the controls and panels to show; if ``panels`` is None, the task's usual panels are
+    shown. ``fail`` shows an error to the learner.
     """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
@@ -160,8 +161,9 @@ class LabModel:
     ) -> None:
         """Run ``updates`` updates, or as many as begin within ``seconds``; their frame is shown for ``every`` ms.
 
-        After ``window`` batches without a step, each further batch counts as an update. The default is LONGEST_WINDOW
-        or, in the learner's own loop, its longest so far. Stops after a second; a note reports an unfinished update.
+        After ``window`` backward passes without a step, each further pass counts as an update; the default is
+        LONGEST_WINDOW or, in the learner's own loop, the longest window of that loop so far. The run stops after one
+        second, and a note reports an unfinished update.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
@@ -234,7 +236,7 @@ class LabModel:
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and is_due
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again from ``weights``, None for the previous start. Raises ValueError if their number is wrong."""
+        """Begin again from ``weights`` (default: the previous start). Raises ValueError if their number is wrong."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
         self.show(self.runner)
 

@@ -148,7 +148,7 @@ def _still_html(lab_id: str, png: bytes, alt: str) -> str:
 
 
 def _pixels(png: bytes, offset: int) -> int:
-    """Return the width (``offset`` 16) or height (20) in CSS pixels of a PNG, which has two pixels for each of them."""
+    """Return a PNG's width (``offset`` 16) or height (``offset`` 20) in CSS pixels; it has two pixels per CSS pixel."""
     return int.from_bytes(png[offset : offset + 4], "big") // 2
 
 

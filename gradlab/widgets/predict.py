@@ -27,13 +27,13 @@ class _Live(anywidget.AnyWidget):
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
     page = traitlets.Unicode("").tag(sync=True)
-    guess = traitlets.Int(-1).tag(sync=True)  # index of the chosen option, -1 before the choice
+    guess = traitlets.Int(-1).tag(sync=True)  # index of the chosen option, or -1 before the choice
     told = traitlets.Bool(False).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
 
 
 class Prediction:
-    """A question with its options; ``guess`` is the option that the learner chose first, None before the choice."""
+    """A question with its options; ``guess`` is the option that the learner chose first, or None."""
 
     def __init__(self, question: Question, guesses: Guesses) -> None:
         self.question, self._guesses = question, guesses
@@ -55,7 +55,7 @@ class Prediction:
 
     @property
     def guess(self) -> str | None:
-        """The option that the learner chose in this kernel, None before the choice."""
+        """The option that the learner chose in this kernel, or None before the choice."""
         return self._guesses.get(self.question.name, (None,))[0]
 
     def choose(self, option: str) -> None:

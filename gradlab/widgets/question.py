@@ -18,7 +18,7 @@ from .._checks import near_names
 class Option:
     """An answer to choose from; ``remark`` explains why it is wrong and is "" for the right answer.
 
-    ``course`` is the loss curve that the answer predicts, as multiples of the loss at the start; () for none.
+    ``course`` is the loss curve that the answer predicts, as multiples of the loss at the start, or ().
     """
 
     text: str

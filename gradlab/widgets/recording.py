@@ -1,4 +1,4 @@
-"""Recordings for web pages: the frames of a run, and of its variants in which switches are turned at chosen updates.
+"""Recordings for web pages: the frames of a run, and of its variants in which switches are changed at chosen updates.
 
 All numbers are computed by PyTorch while recording: each variant is a complete run from the start.
 """
@@ -27,14 +27,14 @@ _MAX_TRACKS = 64
 _STATEMENTWISE_UPDATES = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
-Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it can be turned to
+Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it can be set to
 
 
 @dataclass
 class Track:
-    """A recorded run: the lab's own, or a branch of another run, with ``switch`` turned to ``value`` at ``update``."""
+    """A recorded run: the lab's own, or a branch of another run, with ``switch`` set to ``value`` at ``update``."""
 
-    parent: int | None  # index of the track from which this track branches off, None for the lab's own run
+    parent: int | None  # index of the track from which this track branches off, or None for the lab's own run
     update: int
     switch: str = ""
     value: Any = None
@@ -47,7 +47,7 @@ class Recording:
 
     title: str
     caption: str
-    marks: list[int]  # updates at which switches can be turned
+    marks: list[int]  # updates at which switches can be changed
     opens: int  # the update at which the page opens
     tracks: list[Track]
     alt: str
@@ -86,7 +86,7 @@ def record_lab(
 
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
-    """Record the lab's own run, and each run with up to ``turns`` switches turned at ``marks``; parents come first."""
+    """Record the lab's own run, and each run with up to ``turns`` switches changed at ``marks``; parents come first."""
     of_lab: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
     runs = [(Track(None, 0), of_lab, 0)]
     for number, (track, loops, turned) in enumerate(runs):  # ``runs`` grows in the loop

@@ -45,7 +45,7 @@ class SiteAddress:
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
-        """Return the address of a file of the repository, None if the repository has no address."""
+        """Return the address of a file of the repository, or None if the repository has no address."""
         return f"{self.repository}/blob/{self.tag}/{path}" if self.repository else None
 
     def hubs(self, notebook: str) -> dict[str, str]:

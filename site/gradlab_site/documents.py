@@ -22,8 +22,8 @@ class Document(NamedTuple):
     file: str
     page: str
     title: str
-    menu: str = ""  # the label in the menu, "" if the document is not in the menu
-    footer: str = ""  # the label at the foot of every page, "" if the document is not there
+    menu: str = ""  # the label in the menu, or "" if the document is not in the menu
+    footer: str = ""  # the label at the foot of every page, or "" if the document is not there
     searched: bool = True  # whether the search index includes the document: not if it is about the development
 
 
@@ -132,7 +132,7 @@ def _signature(value: Any) -> str:
 
 
 def docstring_html(value: Any) -> str:
-    """Return the docstring of ``value`` as HTML, "" if it has none."""
+    """Return the docstring of ``value`` as HTML, or "" if it has none."""
     text = inspect.getdoc(value) or ""
     return markdown_html(re.sub(r"``(.+?)``", r"`\1`", text), Path()) if text else ""
 

@@ -59,7 +59,7 @@ class Lesson:
 
     @property
     def lead_text(self) -> str:
-        """The first paragraph below the title as plain text, "" if there is none."""
+        """The first paragraph below the title as plain text, or "" if there is none."""
         first = html_soup(self.lead).find("p")
         return first.get_text() if first else ""
 

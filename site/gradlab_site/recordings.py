@@ -106,7 +106,7 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
 def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
     """Run a cell with its source in linecache; return the value of its last statement if that is an expression.
 
-    Calls of print are skipped, because they are not shown and may need files that other cells write.
+    Calls to print are skipped, because they are not shown and may need files that other cells write.
     """
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source)

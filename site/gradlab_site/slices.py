@@ -17,7 +17,7 @@ def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
     trees = {index: tree for index, tree in parsed if tree is not None}
     needed = {index for index, tree in trees.items() if index in wanted or _is_setup(tree)}
     is_growing = True
-    while is_growing:  # again, since a function may call another that a later cell defines
+    while is_growing:  # repeat, because a newly needed cell may read names that a later cell binds
         names = {name for index in needed for name in _read_names(trees[index])}
         more = {index for index, tree in trees.items() if names & (_bound_names(tree) | _receivers(tree))}
         is_growing, needed = not more <= needed, needed | more
@@ -25,7 +25,7 @@ def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a cell, None if it is not Python, as with an IPython command."""
+    """Return the syntax tree of a cell, or None if it is not Python, as with an IPython command."""
     try:
         return ast.parse(source)
     except SyntaxError:
@@ -33,7 +33,7 @@ def _parse(source: str) -> ast.Module | None:
 
 
 def _is_setup(tree: ast.Module) -> bool:
-    """Return whether a cell contains only imports and calls of PyTorch's functions."""
+    """Return whether a cell contains only imports and calls to PyTorch's functions."""
     return all(
         isinstance(each, (ast.Import, ast.ImportFrom))
         or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and _root_name(each.value.func) == "torch")

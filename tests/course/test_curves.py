@@ -45,9 +45,9 @@ def test_means_and_what_breaks() -> None:
 
 def test_bad_input_is_named() -> None:
     for lines, more, message in (
-        ({}, {}, "1 or more lists of 1 or more numbers"),
-        ({"a": []}, {}, "lists of 1 or more numbers"),
-        ({"a": [1.0]}, {"mean_of": 2}, "lists of 2 or more numbers"),
+        ({}, {}, "a dict of one or more names and lists of at least 1 number, "),
+        ({"a": []}, {}, "lists of at least 1 number, "),
+        ({"a": [1.0]}, {"mean_of": 2}, "lists of at least 2 numbers, "),
         ({"a": [1.0]}, {"reused": ["b"]}, "reused must be among a, got b"),
     ):
         with pytest.raises(ValueError, match=message):

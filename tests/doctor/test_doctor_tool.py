@@ -121,7 +121,7 @@ def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ('ignored = ["x"]', "no key 'ignored'"),
+        ('ignored = ["x"]', "unknown key 'ignored'"),
         ('ignore = "missing-zero-grad"', "must be a list of codes"),
         ('select = ["missing-zero"]', "did you mean 'missing-zero-grad'?"),
         ('fail-on = "fatal"', "error, warning, hint"),

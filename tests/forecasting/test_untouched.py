@@ -183,7 +183,7 @@ def test_closures_and_hooks_lead_to_weights_of_the_dtype_given(dtype: str | None
 
 def test_parameters_without_a_shape_are_refused() -> None:
     model = nn.Sequential(nn.Linear(8, 4), nn.LazyLinear(8))
-    with pytest.raises(ValueError, match=r"1\.weight of Sequential is a lazy parameter, .*: run the model"):
+    with pytest.raises(ValueError, match=r"1\.weight of Sequential is a lazy parameter, .*: run model\(x\) once"):
         forecast(model, RECIPE, batch=sample())
 
 

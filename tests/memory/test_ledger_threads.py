@@ -126,7 +126,7 @@ def test_training_beside_ledgers_that_come_and_go(use: Callable[[Loop], None], u
 def test_nothing_is_searched_while_another_thread_runs() -> None:
     loop = Loop()
     with beside(loop.update):
-        with pytest.raises(RuntimeError, match=r"^Ledger: the thread 'trainer' runs your code, .*Ledger\(model, "):
+        with pytest.raises(RuntimeError, match=r"^Ledger: thread 'trainer' is also running your .*Ledger\(model, "):
             Ledger().__enter__()
         with Ledger(nn.Linear(2, 2)) as ledger:
             pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -93,8 +94,7 @@ def test_a_task_of_ones_own() -> None:
 def test_bad_fields_of_a_task_are_named(field: str, value: object) -> None:
     with pytest.raises((TypeError, ValueError)) as refused:
         Task(**{**GOOD, field: value})
-    assert str(refused.value).startswith(f"Task: {field} must be ")
-    assert ", got " in str(refused.value)
+    assert re.search(rf"(?s)^Task: {field} must (be|contain) .*[,;] got ", str(refused.value))
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, None, "0", 2**32])
@@ -122,7 +122,7 @@ def test_random_numbers_are_restored_when_the_builder_fails() -> None:
         (lambda: TwoWeights((0, NAN)), r"minimum\[1\] must be a number"),
         (lambda: HeldOutImages(None, Y, (2, 2)), "x must be a tensor with elements, got None"),
         (lambda: HeldOutImages(X, torch.zeros(2), (8, 8)), "n images of 8 x 8 and n labels, got"),
-        (lambda: HeldOutImages(X, torch.zeros(2), 8), "shape must be the height and width of an image, got 8"),
+        (lambda: HeldOutImages(X, torch.zeros(2), 8), r"shape must be a tuple \(height, width\), got 8"),
         (lambda: HeldOutImages(torch.zeros(0, 4), Y, (2, 2)), "x must be a tensor with elements"),
     ],
 )
@@ -174,11 +174,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: Task(**{**GOOD, "builder": raising}).build(), "^not the signature's fault$"),
     (
         lambda: Task(**{**GOOD, "batches": [(X.repeat(99, 99), [1])]}),
-        r"Task: batches must .*, got y = \[1\] in batches\[0\]$",
+        r"Task: batches must .*; got y = \[1\] in batches\[0\]$",
     ),
     (
         lambda: Task(**{**GOOD, "batches": [(X, Y), (X.repeat(99, 99), Y, Y)]}),
-        r"got \[a tensor of shape \(198, 198\) and torch.float32, .*\] as batches\[1\]; batches\[0\] is \[a tensor",
+        r"got \[a tensor of shape \(198, 198\) and torch.float32, .*\] as batches\[1\]; all .* batches\[0\], \[a t",
     ),
     (
         lambda: Task(**{**GOOD, "loss_fn": LearnedLoss()}),

@@ -137,9 +137,9 @@ def test_dragged_weights_begin_a_run_from_there() -> None:
 
 NO_BATCHES = ["", "batch", "batch ", "batch -1", "batch ١", "batch 1.5", "weights 3", "batch 1 2"]
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
-    *(("bowl", "drag", {"name": name, "x": 0, "y": 0}, "two weights can be dragged") for name in ("lr", "")),
-    ("digits", "drag", {"name": "weights", "x": 0, "y": 0}, "two weights can be dragged"),
-    *(("line", "press", {"what": what}, "only a batch can be pressed") for what in NO_BATCHES),
+    *(("bowl", "drag", {"name": name, "x": 0, "y": 0}, "name must be 'weights', got") for name in ("lr", "")),
+    ("digits", "drag", {"name": "weights", "x": 0, "y": 0}, "only if the model has exactly two"),
+    *(("line", "press", {"what": what}, "what must name a batch, such as") for what in NO_BATCHES),
 ]
 
 
@@ -232,7 +232,7 @@ def test_a_bad_request_is_answered_in_words_and_stops_no_play() -> None:
     page, before = Page(lab), weights(lab.runner)
     for request in BAD:
         page.ask("hello").ask(**{"do": None, **request})
-        assert re.search("must be|can be dragged", page.note), request
+        assert "must be" in page.note, request
         assert len(page.note) < 500
         assert not page.stopped
     assert weights(lab.runner) == before

@@ -37,7 +37,7 @@ class LoopRun:
     weights: Tensor = field(default_factory=lambda: torch.zeros(0))
     result: object = None
     trouble: str = ""
-    """The error that the loop raised, as a sentence without its full stop; "" for none."""
+    """The error that the loop raised, as a sentence without its full stop, or "" if there is none."""
 
     def recording(self, loss_fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """Wrap a loss function so that its values go to ``losses`` or, with gradients disabled, to ``validation``."""

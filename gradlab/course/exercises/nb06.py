@@ -64,7 +64,7 @@ def momentum_step_case(rng: random.Random) -> Case:
 
 
 def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:
-    """Return the weight after each update, which is one call of ``step``; the momentum buffer starts at 0."""
+    """Return the weight after each update, which is one call to ``step``; the momentum buffer starts at 0."""
     v, reached = 0.0, []
     for g, lr in zip(grads, lrs, strict=True):
         w, v = step(w, v, g, lr, beta)

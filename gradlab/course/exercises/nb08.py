@@ -74,7 +74,7 @@ amp_order = Definition(
 
 
 def smallest_scale_observe(scale: Any) -> str:
-    """Describe whether ``scale``, and whether half of it, keeps over 99% of the fp16 gradients from becoming 0."""
+    """Describe whether ``scale`` keeps over 99% of fp16 gradients from underflow, and whether half of it would, too."""
     if isinstance(scale, bool) or scale not in SCALES:
         raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is expected, but yours is {brief(scale)}")
     outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]

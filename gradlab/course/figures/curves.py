@@ -29,7 +29,7 @@ from ...drawing import (
     surface_marks,
     to_png,
 )
-from ...formatting import share_text, short
+from ...formatting import number_of, share_text, short
 from ...scenes import Arrows, BatchArrow, Contours, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
@@ -92,7 +92,8 @@ def curves(
     """
     fewest = max(mean_of, 1)
     if not lines or not all(len(values) >= fewest for values in lines.values()):
-        raise ValueError(f"curves: lines must be 1 or more lists of {fewest} or more numbers, got {dict(lines)!r:.200}")
+        allowed = f"a dict of one or more names and lists of at least {number_of(fewest, 'number')}"
+        raise ValueError(f"curves: lines must be {allowed}, got {dict(lines)!r:.200}")
     if unknown := set(reused) - set(lines):
         raise ValueError(f"curves: reused must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
@@ -124,9 +125,7 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
         raise ValueError("head_to_tail: kept must have at least one name, got none")
     ages = np.arange(len(fresh))[::-1, None]
     scenes = {name: _sum_scene(share**ages * fresh) for name, share in kept.items()}
-    axes = equal_axes(
-        [arrow_ends(scene) for scene in scenes.values()], ("gradient of weight 1", "gradient of weight 2")
-    )
+    axes = equal_axes([arrow_ends(each) for each in scenes.values()], ("gradient of weight 1", "gradient of weight 2"))
     drawings = [_draw_sum(name, scene, axes) for name, scene in scenes.items()]
     return CourseFigure(*drawings, size=ARROWS_SIZE, title="gradients head to tail")
 

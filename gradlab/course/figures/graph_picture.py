@@ -58,10 +58,8 @@ class GraphPicture:
 
 def draw_graph(graph: Graph) -> GraphPicture:
     """Draw a graph of at most 40 nodes; raise ValueError for a larger graph, which can still be printed."""
-    if len(graph.nodes) > MOST_NODES:
-        raise ValueError(
-            f"draw_graph: graph must have at most {MOST_NODES} nodes, got {len(graph.nodes)}; print it instead"
-        )
+    if (count := len(graph.nodes)) > MOST_NODES:
+        raise ValueError(f"draw_graph: graph must have at most {MOST_NODES} nodes, got {count}; print it instead")
     columns, routes = layers(graph)
     heights = defaultdict(lambda: _GAP, {i: _height(node) for i, node in enumerate(graph.nodes)})
     full = [sum(heights[i] for i in column) + _BETWEEN * (len(column) - 1) for column in columns]

@@ -28,8 +28,8 @@ _EXPLAINED = {
     "12": {0: "in three of four places"},
 }
 """The explanations that each notebook adds, by index in ``_CALLS``; 4 is for the path that skips zero_grad()."""
-_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # axis units: tile to tile; a tile's width, top and bottom
-_ROW = 3.1  # axis units from line to line of the text below a tile
+_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # in axis units: distance between tiles; a tile's width, top, bottom
+_ROW = 3.1  # line spacing of the text below a tile, in axis units
 
 
 def update_strip(notebook: str) -> CourseFigure:

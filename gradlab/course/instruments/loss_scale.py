@@ -258,7 +258,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return an outline of the histogram at loss scale 1, ``moved`` bins left, with its label. Return [] on overlap."""
+    """Return a labelled outline of the histogram at loss scale 1, ``moved`` bins to the left, or [] if both overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)

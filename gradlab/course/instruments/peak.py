@@ -95,7 +95,7 @@ _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", 
 
 @dataclass(frozen=True)
 class Phase:
-    """The memory during one call of an update."""
+    """The memory during one call in an update."""
 
     name: str  # "zero_grad", "forward", "backward" or "step"
     moments: tuple[Mapping[str, int], ...]
@@ -210,7 +210,7 @@ class Peak(Instrument):
     title = "The peak"
 
     def controls(self) -> list[Control]:
-        """Return the controls of the model's size, followed by those of the loop."""
+        """Return the controls for the model's size, then those for the training loop."""
         return [
             Control.slider("width", "width", _START.width, [16, 32, 64, 128]),
             Control.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),

@@ -64,7 +64,7 @@ class Grad:
 
 @dataclass(frozen=True)
 class LoopCall:
-    """One call of the loop, with ``.grad`` right before and right after it."""
+    """One call in the loop, with ``.grad`` right before and right after it."""
 
     turn: int
     index: int  # position in the order, from 0
@@ -106,7 +106,7 @@ class Trial:
         return len(self.losses) - 1
 
     def ran(self, piece: str) -> list[LoopCall]:
-        """Return the calls of ``piece`` that did not fail."""
+        """Return the calls to ``piece`` that did not fail."""
         return [call for call in self.calls if call.piece == piece and not call.failed]
 
 

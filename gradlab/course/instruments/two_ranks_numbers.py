@@ -193,9 +193,8 @@ _Parts = dict[str, Any]  # name of a contribution to .grad -> its vector
 def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpdate]:
     """Return the updates of a loop; ``recorded`` holds the records of both ranks.
 
-    The parts of ``.grad`` follow three rules: ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
-    replaces each ``.grad`` with the mean of both, which holds half of each rank's contributions; and ``zero_grad()``
-    removes all parts.
+    The parts of ``.grad`` follow three rules: ``backward()`` adds the rank's own gradient; an all-reduce replaces each
+    ``.grad`` with the mean of both, which holds half of each rank's contributions; ``zero_grad()`` removes all parts.
     """
     window, messages, updates = settings.accumulate, list[int](), list[RanksUpdate]()
     parts: list[_Parts] = [{}, {}]

@@ -4,7 +4,7 @@ This plain PyTorch is copied to a temporary folder and launched there. It does n
 from a hook on the weights, sent bytes from DDP's communication hook, and the rest is read when the loop asks for its
 next window or micro-batch. The record of each update is a dictionary:
 
-    cleared    .grad before the first micro-batch, None if it was cleared
+    cleared    .grad before the first micro-batch, or None if it was cleared
     micros     a dictionary for each micro-batch: "own", the gradient of this rank's samples; "before", .grad with
                "own" added, before any all-reduce; "after", .grad at the end of backward(); "sent", the bytes that this
                rank sent in each all-reduce of this backward pass

@@ -145,7 +145,7 @@ def _local_store() -> tuple[TCPStore, int]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if a script exceeded it."""
+    """Describe the failures, if any, the cause first. ``seconds`` is the time limit if a script exceeded it."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""

@@ -152,7 +152,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether ``side`` and a shape with the same dimensions above size 1 can broadcast to a larger ``wide``."""
+    """Return whether ``side`` and a shape equal apart from dimensions of size 1 can broadcast to a larger ``wide``."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))

@@ -75,7 +75,7 @@ class Op:
 
 
 def terms(op: Op, depth: int = 40) -> Iterator[Op]:
-    """Yield the terms of a loss, without weights and scales, through at most ``depth`` nested sums."""
+    """Yield the terms of a loss, without their factors, casts and reshapes; split at most ``depth`` nested sums."""
     if op.name in _SUMS and depth and len(op.inputs) > 1 and not op.shape:
         for term in op.inputs:
             yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), depth - 1)
@@ -108,7 +108,7 @@ def cuts(op: Op) -> list[Op]:
 
 
 class OpTrace(TorchFunctionMode):
-    """A mode that traces the calls of some updates; it is below all of the learner's modes and changes no results."""
+    """A mode that traces the calls in some updates; it is below all of the learner's modes and changes no results."""
 
     def __init__(self, index: ParamIndex) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class OpTrace(TorchFunctionMode):
         self._waiting: dict[int, int] = {}  # call path -> number of passes until it stops waiting
         self._count = 0
         self.on = self._was_on = False
-        self._placed = 0  # id of the thread whose mode stack it is on; 0 for none
+        self._placed = 0  # id of the thread whose mode stack it is on; 0 if there is none
         self.busy = False
         """True while an optimizer steps, or a model is called without gradients: then nothing is traced."""
 

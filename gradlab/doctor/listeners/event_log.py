@@ -36,7 +36,7 @@ class WatchedThread:
 
     def __init__(self) -> None:
         self.ident = 0
-        """Python's identifier of the watched thread; 0 for none."""
+        """Python's identifier of the watched thread; 0 if there is none."""
         self.may_change = False
         """True if the watch may switch to another thread."""
         self.beside: dict[int, str] = {}
@@ -103,7 +103,7 @@ class Passes:
     replaced: list[Tensor] = field(default_factory=list)
     """Gradients that are kept alive while a pass with ``create_graph`` replaces them."""
     grad_calls: int = 0
-    """Number of calls of ``torch.autograd.grad``, which do not change ``.grad``."""
+    """Number of calls to ``torch.autograd.grad``, which do not change ``.grad``."""
     outputs: Roots = field(default_factory=Roots)
     """The outputs of models, as roots of graphs."""
     unused_graphs: UnusedGraphs = field(default_factory=UnusedGraphs)
@@ -133,7 +133,7 @@ class EventLog:
         self.thread = WatchedThread()
         self.passes = Passes()
         self.scaler_steps = 0
-        """Number of calls of a GradScaler's ``step`` that are running."""
+        """Number of calls to a GradScaler's ``step`` that are running."""
         self.scales = False
         """True if a GradScaler has scaled a loss."""
         self.scaler_site = NO_SITE
@@ -216,7 +216,7 @@ class EventLog:
         return watched
 
     def cleared(self, site: Site, params: int) -> None:
-        """Record a call of ``zero_grad()`` after it has run."""
+        """Record a call to ``zero_grad()`` after it has run."""
         self.note_callers(site)
         self.index.changes(params)  # earlier changes no longer matter
         self.index.with_new_grad &= ~params

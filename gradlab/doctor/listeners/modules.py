@@ -23,7 +23,7 @@ from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
-_CHECKED = 64  # calls of a module whose arguments are checked for outputs of other modules
+_CHECKED = 64  # calls to a module whose arguments are checked for outputs of other modules
 _MOST_HASHED_ELEMENTS = 1_000_000
 _MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")

@@ -27,7 +27,7 @@ _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_ma
 
 
 def _planned_length(scheduler: Any) -> int:
-    """Return the number of steps that a scheduler is planned for, or between two rate changes; 0 if it is unknown."""
+    """Return the number of steps in a scheduler's schedule (for StepLR, its ``step_size``), or 0 if it is unknown."""
     parts, milestones = getattr(scheduler, "_schedulers", None), getattr(scheduler, "_milestones", None)
     if parts and milestones:  # a SequentialLR
         last = _planned_length(parts[-1])

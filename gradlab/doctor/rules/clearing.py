@@ -85,7 +85,10 @@ class MissingZeroGrad(Rule):
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
-        """Report passes applied again, from the second time on. Request the values of gradients that may be zeros."""
+        """Report an update that applies passes again, from the optimizer's second such update on.
+
+        If none of these gradients is known to be nonzero, request their values instead: they may be zeros.
+        """
         params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
             self.log.index.wanted_values |= params

@@ -52,8 +52,7 @@ class LossFlaws(Rule):
     # Predictions and targets have the same number of elements in different shapes, such as (N, 1) and (N,). Detected
     # from the shapes in the graph before a squared, absolute or Huber difference was broadcast. A target that requires
     # no gradient is not in the graph: its shape comes from the traced call, without which nothing is reported. Pairs
-    # made by ``unsqueeze`` or from (N, 1) and (1, N) are not reported, and neither are targets that are broadcast to
-    # the shape of the prediction.
+    # made by ``unsqueeze`` or from (N, 1) and (1, N), and targets broadcast to the prediction's shape are not reported.
     LOSS_BROADCASTS = Code(
         "loss-broadcasts",
         "01_autograd",

@@ -158,8 +158,7 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
     Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls have the flaw. For the wrong optimizer, all of
-    the line's calls must have it.
+    one that steps next. A line is reported if at least half of its calls do; for the wrong optimizer, all must.
     """
 
     CLIP_BEFORE_UNSCALE = Code(

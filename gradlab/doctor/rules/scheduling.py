@@ -12,11 +12,11 @@ from ..finding import Cause, Code, Severity
 from ..source.syntax import arguments, calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
-_MAX_SCHEDULERS = 256  # schedulers: a loop may create one per task
-_STEPS_TO_JUDGE_START = 6  # scheduler steps, after which it is clear whether they outpace the optimizer's
+_MAX_SCHEDULERS = 256  # number of schedulers to track; a loop over tasks may create one for each
+_STEPS_TO_JUDGE_START = 6  # scheduler steps after which it is clear whether the scheduler outpaces the optimizer
 _MIN_UPDATES = 12  # updates that are needed to judge a pace
 _LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # fractions of the highest learning rate
-_STEPS_TO_TENTH = 76  # scheduler steps: an ExponentialLR that falls to a tenth in fewer is made for epochs
+_STEPS_TO_TENTH = 76  # in scheduler steps; an ExponentialLR that decays to a tenth in fewer was meant to step per epoch
 _MIN_STEPS = 3  # steps of a scheduler
 _RISES = re.compile(
     r"(?<![a-z])(acc|accuracy|auc|auroc|f1|m?iou|m?ap|dice|bleu|psnr|ssim|rewards?|returns?|recall|precision|r2)(?![a-z])",
@@ -189,8 +189,8 @@ class Scheduling(Rule):
     def _every_batch(self, pace: _Pace) -> None:
         plan, epochs, length = pace.plan, pace.plan.epochs, pace.plan.length
         if length and epochs and length % max(1, round(pace.updates / epochs)) == 0:
-            return  # the schedule covers whole epochs, counted in batches
-        fits = 0 < length <= epochs and pace.updates >= 3 * length  # its length fits the epochs, not the updates
+            return  # the schedule's length is a whole number of epochs, in updates
+        fits = 0 < length <= epochs and pace.updates >= 3 * length  # fits the epochs, far too short for the updates
         if plan.halves:
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""

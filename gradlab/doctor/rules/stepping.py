@@ -83,7 +83,7 @@ class EmptyStep(Rule):
             return
         empty = not facts.passes  # if not, the optimizer has already applied all these passes
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
-            return  # gradients were written without a version change, such as through .data
+            return  # gradients were written without changing the version counter, for example through .data
         if empty and since.clearings:
             self._wiped(facts)
         elif empty and step.frozen and step.frozen == step.params:

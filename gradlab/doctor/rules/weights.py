@@ -28,7 +28,7 @@ from .base import Rule
 from .modes import Validation
 from .stepping import EmptyStep
 
-_MIN_CALLS = 3  # steps, or calls of a model
+_MIN_CALLS = 3  # steps, or calls to a model
 _MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
 _SOURCE_NAME = re.compile(r"source|src")  # if another name matches, "target" means a domain or a language
@@ -195,5 +195,5 @@ class DropoutInEvaluation(Rule):
 def _ignores_mode(call: ast.Call) -> bool:
     """Return whether a call is of F.dropout or a variant, and no argument passes or mentions ``training``."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
-    mentions = "training" in ast.unparse(call)  # such as in a dropout rate that depends on the mode
+    mentions = "training" in ast.unparse(call)  # for example in a dropout rate that depends on the mode
     return bool(drops) and not mentions and len(call.args) < 3 and all(keyword.arg for keyword in call.keywords)

@@ -1,4 +1,4 @@
-"""Searches for calls in the learner's source: at a line, missing, or never reached."""
+"""Searches of the learner's source for calls, names and conditions, and the edits that correct them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def statement_at(site: Site) -> ast.stmt | None:
 
 
 def call_at(site: Site, method: str) -> ast.Call | None:
-    """Return the only call of a method in the statement at a line; None if there is not exactly one."""
+    """Return the only call to ``method`` in the statement at ``site``; None if there is not exactly one."""
     return single_or_none(call for call, _ in calls_of(ast.walk(statement_at(site) or ast.Pass()), method))
 
 
@@ -33,7 +33,7 @@ def receiver(site: Site, method: str, other: Site | None = None) -> str:
 
 
 def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
-    """Return the calls ``name.method()`` in a scope, without those in functions and classes inside it."""
+    """Return the calls ``name.method()`` in ``scope``, without those in functions and classes inside it."""
     return [call for call, owner in calls_of(own_nodes(scope), *methods) if dotted(owner) == name]
 
 
@@ -54,7 +54,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
-    """Return the location of the ``if`` test around the only unreached call of ``method`` on ``names``; or None."""
+    """Return the location of the ``if`` test around the only unreached call to ``method`` on ``names``; or None."""
     calls = [(file, call, on) for file, node in syntax.nodes_in(files) for call, on in calls_of([node], method)]
     sites = [(file, call.lineno) for file, call, on in calls if is_named(on, names)]
     file, line = single_or_none(site for site in sites if site not in reached) or NO_SITE
@@ -146,12 +146,14 @@ def replaced(site: Site, old: str, new: str) -> Edit | None:
 
 
 def updates_by_hand(site: Site) -> Site:
-    """Return the first line that updates weights by ``.grad``, or ``site`` if not exactly one scope has such lines."""
+    """Return the first line in the file of ``site`` that computes a value from ``.grad``, as a manual update does
+    (``w -= lr * w.grad``), or ``site`` itself unless exactly one scope has such lines.
+    """
     return _first_line(syntax.syntax_tree(site[0]), _moves_weights, site)
 
 
 def clears_by_hand(site: Site) -> Site:
-    """Return the first line that clears ``.grad`` by hand, or ``site`` if not exactly one scope has such lines."""
+    """Return the first line that clears ``.grad`` by hand, or ``site`` itself unless one scope has all such lines."""
     return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site)
 
 

@@ -77,7 +77,7 @@ def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int
 
 
 def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:
-    """Return the locations where a variable is a positional argument of a call in a scope, between two lines."""
+    """Return locations of ``name`` as a positional argument of calls in ``scope`` on lines ``first`` to ``last``."""
     calls = [node for node in syntax.own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
     return [node_place(file, argument) for call in calls for argument in call.args if dotted(argument) == name]
 
@@ -89,12 +89,12 @@ def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line
 
 
 def carries(node: ast.AST, name: str) -> bool:
-    """Return whether a statement passes a variable to a call and reassigns it: ``out, hidden = rnn(x, hidden)``."""
+    """Return whether a statement passes ``name`` to a call and reassigns it: ``out, hidden = rnn(x, hidden)``."""
     return any(_same(carried, name) for carried in _carried(node))
 
 
 def adds(node: ast.AST, name: str) -> bool:
-    """Return whether a node adds to a variable, such as ``losses.append(loss)`` or ``total += loss``."""
+    """Return whether a node adds to ``name``, such as ``losses.append(loss)`` or ``total += loss``."""
     target: ast.AST | None = called_on(node, *_ADDS)
     if isinstance(node, ast.AugAssign):
         target = node.target

@@ -1,4 +1,4 @@
-"""Edits of the lines that compute a loss: its activation, its ``create_graph=`` and the shape of its target."""
+"""Edits that correct a loss: they remove or replace its activation, set ``create_graph``, or reshape its target."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
-    """Return the edit that removes a call of a ``kind`` module, or replaces a ``kind`` layer in a model by Identity."""
+    """Return the edit that removes a call to a ``kind`` module, or replaces a ``kind`` layer in a model by Identity."""
     for call in calls:
         modules = syntax.assigned(site[0], dotted(call.func))
         parts = [part for value in modules for part in ast.walk(value)]
@@ -67,7 +67,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
-    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``, or the call's location."""
+    """Return the edit that adds ``create_graph=True`` to a call to ``torch.autograd.grad``, or the call's location."""
     cause, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")

@@ -103,7 +103,7 @@ def function_around(site: Site) -> Scope:
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without the contents of functions, lambdas and classes inside it."""
+    """Yield the nodes of ``scope``, without the contents of functions, lambdas and classes inside it."""
     for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, SCOPES):
@@ -142,7 +142,7 @@ def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
 
 
 def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls of any method, or only of those in ``methods``, each with its receiver."""
+    """Yield the calls to any method, or only to those in ``methods``, each with its receiver."""
     for node in nodes:
         if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
             yield node, owner
@@ -189,7 +189,7 @@ def parameters(scope: ast.AST) -> list[str]:
 
 
 def dotted(node: ast.AST | None) -> str:
-    """Return ``self.net`` for an expression that is a name with attributes, "" for any other."""
+    """Return ``self.net`` for an expression that is a name with attributes, or "" for any other."""
     if isinstance(node, ast.Attribute):
         return f"{left}.{node.attr}" if (left := dotted(node.value)) else ""
     return node.id if isinstance(node, ast.Name) else ""

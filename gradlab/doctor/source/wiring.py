@@ -74,9 +74,9 @@ def made_from_helper(site: Site) -> bool:
 
 
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
-    """Return the edit that repeats the assignment at line ``creation`` below line ``later``.
+    """Return the edit that repeats, below ``later``, the assignment that starts at ``creation``.
 
-    Return only the location of ``later`` if no assignment starts at ``creation`` or the two functions differ.
+    Return only ``later`` if no assignment starts at ``creation``, or if the two sites' files or functions differ.
     """
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):

@@ -53,7 +53,7 @@ class WatchedModule:
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the class names of mode-dependent parts, one in training and one in evaluation mode; "" for none."""
+        """Return the class names of mode-dependent parts, one in training and one in evaluation mode, or ""."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -63,7 +63,7 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """Calls of ``load_state_dict()`` on one line, with an object's own tensors that changed after ``state_dict()``."""
+    """Calls to ``load_state_dict()`` on one line, with an object's own tensors that changed after ``state_dict()``."""
 
     kind: str
     dict_site: Site
@@ -104,7 +104,7 @@ class ModuleIndex:
         self.uncopied: dict[Site, UncopiedLoad] = {}
         """Line that loads an object's own state into the object -> the record of these loads."""
         self.in_eval: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Modules whose eval() was called directly, without a call of train() since."""
+        """Modules whose eval() was called directly, without a call to train() since."""
         self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, and its name there
         self.ties: dict[tuple[int, str], Tie] = {}
         """Id of a module and name of its attribute -> the Tie that the attribute belongs to."""
