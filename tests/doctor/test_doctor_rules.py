@@ -12,6 +12,7 @@ import torch
 from gradlab.doctor import watch
 from gradlab.doctor.finding import Code
 from gradlab.doctor.rules import RULES, Rule
+from gradlab.doctor.rules.accumulation import leaks
 from gradlab.doctor.rules.known_errors import KnownErrors
 from gradlab.doctor.runner import RuleRunner
 from gradlab.formatting import lesson_words
@@ -62,6 +63,24 @@ def test_a_frozen_norm_is_told_where_its_part_was_to_rest(rests: bool, codes: li
             model(torch.randn(8, 2)).pow(2).mean().backward()
             optimizer.step()
     assert report.codes == codes
+
+
+def test_a_single_clear_that_is_left_out_is_no_mistake() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as report:
+        for number in range(24):
+            if number != 12:
+                optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    assert report.codes == []
+
+
+def test_one_longer_window_counts_only_in_a_whole_epoch() -> None:
+    assert not leaks([2, 2, 2, 3, 2])  # it may be an exception
+    assert leaks([2, 2, 2, 3, 2, 2])
+    assert leaks([2, 2, 2, 3, 2, 2, 3])
 
 
 def test_the_fix_names_the_module_that_is_in_no_optimizer() -> None:
