@@ -208,7 +208,7 @@ def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[
         page.locator("[name=curvature]").press("End")  # recorded with another lr only
         page.locator(".gl-note").filter(has_text="another lr").wait_for()
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
-        link = page.url
+        link = page.evaluate("() => location.href")  # page.url follows a change only later
         page.goto("about:blank")
         page.goto(link)  # the settings are in the address
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()

@@ -85,6 +85,17 @@ def test_a_schedule_of_batches_is_left_alone(scheduler: str, epochs: int, tmp_pa
     assert codes(scheduler, epochs, tmp_path, each_batch=True) == []
 
 
+def test_a_schedule_of_epochs_may_end_early(tmp_path: Path) -> None:
+    """After 3 of 36 epochs with 12 batches, 36 updates have run."""
+    text = LOOP.format(
+        epochs=36, scheduler="CosineAnnealingLR(optimizer, EPOCHS)", batch="pass", epoch="scheduler.step()"
+    )
+    (tmp_path / "train.py").write_text(text + "    if epoch == 2:\n        break\n")
+    with watch() as report:
+        runpy.run_path(str(tmp_path / "train.py"))
+    assert report.codes == []
+
+
 def test_what_a_loop_counts_to_is_found_without_running_code(tmp_path):
     path = tmp_path / "train.py"
     counted = LOOP.replace("EPOCHS = {epochs}", "from counted import config").replace(
