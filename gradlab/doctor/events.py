@@ -288,7 +288,7 @@ class SchedulePlan:
     nested: bool = False
     """True if the scheduler steps inside two nested loops that do not contain its creation."""
     epochs: int = 0
-    """Number of iterations of the outer loop; 0 if unknown."""
+    """Number of iterations of the outer of these loops, or of the only one; 0 if unknown."""
     mode: str = ""
     """The mode of a ReduceLROnPlateau, "min" or "max"; "" for other schedulers."""
     created_at: Site = NO_SITE

@@ -96,6 +96,26 @@ def test_a_schedule_of_epochs_may_end_early(tmp_path: Path) -> None:
     assert report.codes == []
 
 
+def test_a_step_at_every_twelfth_update_of_one_loop_is_too_rare(tmp_path: Path) -> None:
+    """A schedule for 144 updates gets 12 steps, and the loop that does so has no epochs."""
+    text = LOOP.format(epochs=1, scheduler="CosineAnnealingLR(optimizer, 144)", batch="pass", epoch="pass")
+    flat = (
+        text[: text.index("for epoch")].replace("range(12)", "range(144)")
+        + """\
+for i in range(144):
+    optimizer.zero_grad()
+    model(batches[i]).pow(2).mean().backward()
+    optimizer.step()
+    if i % 12 == 11:
+        scheduler.step()
+"""
+    )
+    (tmp_path / "train.py").write_text(flat)
+    with watch() as report:
+        runpy.run_path(str(tmp_path / "train.py"))
+    assert report.codes == ["scheduler-cadence"]
+
+
 def test_what_a_loop_counts_to_is_found_without_running_code(tmp_path):
     path = tmp_path / "train.py"
     counted = LOOP.replace("EPOCHS = {epochs}", "from counted import config").replace(

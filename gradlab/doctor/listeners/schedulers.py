@@ -50,11 +50,11 @@ def _bound_values(function: Any) -> dict[str, Any]:
 
 
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
-    """Return whether a step is in two loops that do not contain the creation, and the outer one's iterations, or 0."""
+    """Return whether a step is in two loops without the creation, and the iterations of the outer (or only) loop."""
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
     loops = [loop for loop in loops_around(lines) if loop not in around]
-    limits = [ast.parse(limit, mode="eval").body for limit in (loops[1].limits if len(loops) >= 2 else ())]
+    limits = [ast.parse(limit, mode="eval").body for outer in loops[:2][-1:] for limit in outer.limits]
     values = [value_in(frame, limit) for limit in limits for frame in chain]
     return len(loops) >= 2, max((value for value in values if type(value) is int), default=0)
 

@@ -9,6 +9,7 @@ from math import isnan
 from ...formatting import number_of
 from ..events import Schedule, SchedulePlan, Site
 from ..finding import Cause, Code, Severity
+from ..source.blocks import loops_around
 from ..source.syntax import arguments, calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
@@ -203,10 +204,13 @@ class Scheduling(Rule):
             self._say(self.TOO_OFTEN, pace, f"{pace.count} steps", went)
 
     def _every_epoch(self, pace: _Pace) -> None:
-        plan, length = pace.plan, pace.plan.length
-        if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * plan.epochs:
+        plan, length, path = pace.plan, pace.plan.length, self.log.path
+        sites = pace.last.site, self.state.last[pace.optimizer].step.site
+        here, there = (loops_around(path(site))[:1] for site in sites)
+        epochs = plan.epochs if plan.nested or here != there else 0  # a loop over updates has no epochs
+        if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * epochs:
             return  # the schedule fits the epochs, some of which may not have run yet
-        if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, plan.epochs * pace.each)):
+        if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, epochs * pace.each)):
             went = f"went from {pace.first.before:.3g} to {pace.rate:.3g}"
             self._say(self.TOO_RARELY, pace, f"{pace.count} of its {length} steps", went)
 
