@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
+from gradlab._frames import user_frame
 from gradlab.doctor import Finding, Report, watch
 from gradlab.doctor.source.syntax import edited
 
@@ -119,6 +122,14 @@ def test_the_place_and_the_line(source: str, what: str, fix: str, tmp_path: Path
     assert fixed is not None
     with pytest.raises(StopIteration):
         missing_zero_grad(fixed, tmp_path / "mended.py")
+
+
+def test_without_users_code_the_innermost_library_frame_counts() -> None:
+    code = SimpleNamespace(co_filename=pytest.__file__)
+    outer = SimpleNamespace(f_code=code, f_back=None)
+    inner = SimpleNamespace(f_code=code, f_back=outer)
+    frame: Any = inner
+    assert user_frame(frame) is frame
 
 
 def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> None:

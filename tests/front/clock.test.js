@@ -36,6 +36,21 @@ Deno.test("a loop that ends while it is played ends the playing", () => {
   clock.close();
 });
 
+Deno.test("after a missed frame a whole one is asked for, and an old one is dropped", () => {
+  const { clock, sent } = newClock();
+  /** @type {number[]} */
+  const shown = [];
+  clock.show = (frames) => shown.push(...frames.map(({ f }) => f));
+  const frames = [{ f: 0 }, { whole: false, f: 2 }, { f: 3 }, { whole: false, f: 4 }, { whole: false, f: 4 }];
+  for (const [number, frame] of frames.entries()) {
+    if (sent.length === number) clock.ask({ do: "statement" });
+    clock.take(answer(sent[number], frame));
+  }
+  assertEquals(sent.map((request) => request.do), ["statement", "statement", "hello", "statement", "statement"]);
+  assertEquals(shown, [0, 3, 4]);
+  clock.close();
+});
+
 Deno.test("a promise tells when the answer has been shown, that to an earlier request with it", async () => {
   const { clock, sent } = newClock();
   /** @type {string[]} */

@@ -37,6 +37,10 @@ Deno.test("the guess goes on from the loss at its switch, and the axis holds it"
   assertEquals(drawn.axes[0].x.high, 260);
   assertEquals(drawn.marks[drawn.ids.indexOf("guess name")].texts, ["your guess", "you"]);
   assertEquals(told(), 0);
+  const fallen = panel(205, { 200: "zero_grad off" });
+  fallen.marks[0].p[2 * 199 + 1] = 1; // the loss at update 200, where the switch is
+  const lower = withGuess(fallen, element);
+  assertEquals(lower.marks[lower.ids.indexOf("guess")].p, [200, 1, 260, 0.5]);
   element.parentElement.gradlabGuess.mark = " ✗";
   const decided = withGuess(panel(205, { 200: "zero_grad off" }), element);
   assertEquals(decided.marks[decided.ids.indexOf("guess name")].texts, ["your guess ✗", "you ✗"]);
