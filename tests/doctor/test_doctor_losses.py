@@ -191,3 +191,18 @@ def test_a_number_of_the_model_that_is_added_is_told() -> None:
         return F.cross_entropy(logits, Y) + logits.square().mean().item()
 
     assert watched(loss_of, updates=6)[0].codes == ["loss-term-detached"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"), [([1e6, 1, 1, 1], "the first operation"), ([1, 1e2, 1e4, 1e6], "grew from batch to batch")]
+)
+def test_a_loss_that_was_large_only_at_first_did_not_grow(sizes: list[float], message: str) -> None:
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=1e-12)
+    with watch() as report:
+        for size in (*sizes, 0):
+            optimizer.zero_grad()
+            loss = (weight * size).sum() if size else (weight * 0).log().sum()
+            loss.backward()
+            optimizer.step()
+    assert [message in bug.message for bug in report.findings] == [True]
