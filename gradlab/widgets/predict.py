@@ -17,7 +17,7 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-Guesses = dict[str, tuple[str, bool | None]]  # question -> (guess, whether it is right or, until that is told, None)
+Guesses = dict[str, tuple[str, bool | None]]  # question -> (guess, whether it is right; None before the answer)
 GUESSES: Guesses = {}  # the guesses in this kernel: a cell that is run again creates a Prediction with the same guess
 
 

@@ -121,7 +121,7 @@ def paper(page: Notebook) -> list[float]:
     ("width", "theme", "media"),
     [
         (1366, "Light", {}),
-        pytest.param(390, "Dark", {}, marks=pytest.mark.nightly),
+        (390, "Dark", {}),
         pytest.param(1366, "Light", {"forced_colors": "active"}, marks=pytest.mark.nightly),
     ],
 )
