@@ -13,13 +13,13 @@ import { coverAfter } from "./outcome.js";
 /** A question on the page: its element comes from Python (`widgets/predict.py`) and is readable without this script. */
 class Bet {
   /**
-   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] gets the choice
+   * @param {HTMLElement} root @param {{chosen: (option: number) => void, answered: () => void}} [kernel] gets the choice
    * and, when the answer is shown, a call
    */
   constructor(root, kernel) {
     this.root = root;
     this.kernel = kernel;
-    this.said = -1; // index of the choice, -1 for none
+    this.choice = -1; // index of the chosen option, -1 for none
     this.guess = {}; // the choice as a curve for a lab (guess.js)
     root.dataset.live = kernel ? "kernel" : "page";
     this.buttons = [...root.querySelectorAll("li")].map((item, option) => {
@@ -45,10 +45,10 @@ class Bet {
   settle(option) {
     const { dataset } = this.root;
     if (dataset.settled !== undefined || !this.buttons[option]) return false;
-    dataset.settled = "said";
-    this.said = option;
+    dataset.settled = "chosen";
+    this.choice = option;
     for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would remove the focus
-    Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-said" });
+    Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-chosen" });
     const { loss } = this.sealed;
     const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // the notebook explains its labs
     this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> ${look} </p>`;
@@ -67,19 +67,19 @@ class Bet {
   /** Show the answer and the reason, if a choice was made and they are not shown yet. */
   tell() {
     const { dataset } = this.root;
-    if (dataset.settled !== "said") return;
+    if (dataset.settled !== "chosen") return;
     const { answer, why, remarks } = this.sealed;
-    const isRight = this.said === answer;
+    const isRight = this.choice === answer;
     dataset.settled = isRight ? "right" : "wrong";
     Object.assign(this.guess, { mark: isRight ? " ✓" : " ✗" });
-    this.buttons[this.said].className = "gl-bet-wrong";
+    this.buttons[this.choice].className = "gl-bet-wrong";
     Object.assign(this.buttons[answer], { className: "gl-bet-right", title: "The answer" });
     const verdict = isRight
       ? "Yes.</b>"
-      : `No.</b> ${remarks[this.said]}</p><p><b>The answer: ${this.words(answer)}</b>`;
-    this.reply.innerHTML = `<p><b>You said: ${this.words(this.said)} ${verdict} ${why}</p>`;
+      : `No.</b> ${remarks[this.choice]}</p><p><b>The answer: ${this.words(answer)}</b>`;
+    this.reply.innerHTML = `<p><b>You said: ${this.words(this.choice)} ${verdict} ${why}</p>`;
     coverAfter(this.root);
-    this.kernel?.told();
+    this.kernel?.answered();
   }
 
   /**
@@ -123,14 +123,14 @@ export function renderBet({ model, el }) {
   };
   const bet = new Bet(/** @type {HTMLElement} */ (place.firstElementChild), {
     chosen: (option) => keep("guess", option),
-    told: () => keep("told", true),
+    answered: () => keep("answered", true),
   });
   const show = () => {
     bet.settle(model.get("guess"));
-    if (model.get("told")) bet.tell();
+    if (model.get("answered")) bet.tell();
     bet.tally.textContent = model.get("tally");
   };
-  const kinds = ["change:guess", "change:told", "change:tally"];
+  const kinds = ["change:guess", "change:answered", "change:tally"];
   for (const kind of kinds) model.on(kind, show);
   show();
   return () => {

@@ -83,7 +83,7 @@ class Cells {
     for (const question of questions) {
       if (!question) return; // its cell is running again
       const { gradlabGuess: guess, dataset } = /** @type {HTMLElement & {gradlabGuess?: object}} */ (question);
-      const waits = dataset.settled === "said";
+      const waits = dataset.settled === "chosen";
       if (guess && lab) giveGuess(lab, guess);
       else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) {
         question.dispatchEvent(new CustomEvent("gradlab-seen")); // the outcome is visible
@@ -91,9 +91,9 @@ class Cells {
         for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
       }
     }
-    const isTold = (/** @type {HTMLElement | null} */ question) =>
+    const isAnswered = (/** @type {HTMLElement | null} */ question) =>
       question?.dataset.shown !== undefined || /right|wrong/.test(question?.dataset.settled ?? "");
-    if (!questions.every(isTold)) return;
+    if (!questions.every(isAnswered)) return;
     for (const text of cells.flatMap((cell) => [...cell.querySelectorAll(TELLING)])) {
       text.querySelector("summary")?.remove();
       text.replaceWith(...text.childNodes);

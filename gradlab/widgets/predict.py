@@ -22,13 +22,13 @@ GUESSES: Guesses = {}  # the guesses in this kernel: a cell that is run again cr
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question. The browser sets ``guess`` at a choice, and ``told`` when it shows the answer."""
+    """The widget of a question. The browser sets ``guess`` at a choice, and ``answered`` when it shows the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
     page = traitlets.Unicode("").tag(sync=True)
     guess = traitlets.Int(-1).tag(sync=True)  # index of the chosen option, or -1 before the choice
-    told = traitlets.Bool(False).tag(sync=True)
+    answered = traitlets.Bool(False).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
 
 
@@ -43,7 +43,7 @@ class Prediction:
         """The question as an HTML element, which is readable without scripts; ``front/bet.js`` adds the buttons."""
         self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
         self._live.observe(self._choose_from_browser, names="guess")
-        self._live.observe(lambda change: self.tell(), names="told")
+        self._live.observe(lambda change: self.tell(), names="answered")
         help_ = (
             "The buttons have not loaded. If this does not change, install anywidget in Jupyter's environment "
             "(<code>pip install anywidget</code>) and reload this page."
@@ -79,9 +79,9 @@ class Prediction:
     def _show(self) -> None:
         assert self.guess is not None
         self._live.guess = self.options.index(self.guess)
-        self._live.told = self._guesses[self.question.name][1] is not None
+        self._live.answered = self._guesses[self.question.name][1] is not None
         rights = [right for _, right in self._guesses.values() if right is not None]
-        if self._live.told:
+        if self._live.answered:
             self._live.tally = f"Your guesses so far: {sum(rights)} of {len(rights)} right."
 
     def __repr__(self) -> str:

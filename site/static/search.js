@@ -7,19 +7,19 @@
     "a an and are as at be but by can do does for from how i if in is it its my not of on or so that the then there this to was what when where which why with you"
       .split(" "),
   );
-  const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-  const said = /** @type {HTMLElement} */ (document.getElementById("said"));
-  const list = /** @type {HTMLElement} */ (document.getElementById("found"));
+  const query = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  const status = /** @type {HTMLElement} */ (document.getElementById("status"));
+  const list = /** @type {HTMLElement} */ (document.getElementById("results"));
   const field = document.querySelector("main input");
-  if (field instanceof HTMLInputElement) field.value = asked;
-  if (!asked) return;
+  if (field instanceof HTMLInputElement) field.value = query;
+  if (!query) return;
   if (location.protocol === "file:") {
-    said.textContent = "Browsers let no page search files on a disk. Serve the folder: python -m http.server";
+    status.textContent = "Browsers let no page search files on a disk. Serve the folder: python -m http.server";
     return;
   }
 
-  const words = asked.split(/\s+/).filter((word) => !COMMON.has(word.toLowerCase().replace(/\W+$/, "")));
-  const sought = asked.includes('"') || !words.length ? asked : words.join(" "); // quotes ask for just these words
+  const words = query.split(/\s+/).filter((word) => !COMMON.has(word.toLowerCase().replace(/\W+$/, "")));
+  const terms = query.includes('"') || !words.length ? query : words.join(" "); // quotes ask for exactly these words
 
   /** @typedef {{url: string, title: string, weighted_locations: {balanced_score: number}[]}} Part of a page */
   /** Return how well a part fits. @param {Part} part */
@@ -35,9 +35,9 @@
   (async () => {
     const pagefind = await import(new URL("pagefind/pagefind.js", location.href).href);
     await pagefind.options({ ranking: { termFrequency: 0.5 } }); // otherwise long pages win, because they repeat a word more often
-    const { results } = await pagefind.search(sought);
+    const { results } = await pagefind.search(terms);
     const count = results.length === 1 ? "1 page" : `${results.length} pages`;
-    said.textContent = results.length ? `${count} with “${sought}”, the best first` : `No page has “${sought}”.`;
+    status.textContent = results.length ? `${count} with “${terms}”, the best first` : `No page has “${terms}”.`;
     for (const result of results.slice(0, 20)) {
       const { url, meta, excerpt, sub_results } = await result.data();
       const item = document.createElement("li");
@@ -46,7 +46,7 @@
       link.textContent = meta.title;
       item.append(link, marked(excerpt));
       const parts = /** @type {Part[]} */ (sub_results).filter((part) => part.url !== url);
-      parts.sort((one, other) => fit(other) - fit(one));
+      parts.sort((first, second) => fit(second) - fit(first));
       for (const part of parts.slice(0, 3)) {
         const inner = document.createElement("a");
         inner.href = part.url;
@@ -56,6 +56,6 @@
       list.append(item);
     }
   })().catch((error) => {
-    said.textContent = `The search could not be loaded: ${error}`;
+    status.textContent = `The search could not be loaded: ${error}`;
   });
 })();

@@ -114,7 +114,7 @@ def answer_all(page: Any) -> None:
     for bet in page.locator(".gl-bet").all():
         bet.locator("li button").first.click()
         assert bet.get_attribute("data-settled") is not None
-        if bet.get_attribute("data-settled") == "said":
+        if bet.get_attribute("data-settled") == "chosen":
             bet.evaluate(
                 "bet => [...bet.querySelectorAll('button')].find((each) => each.textContent === 'Tell me')?.click()"
             )
@@ -401,16 +401,16 @@ def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
         page.goto(f"http://127.0.0.1:{port[1]}/index.html")
         page.locator("header input").fill("half-period")
         page.keyboard.press("Enter")
-        page.locator("#found li").first.wait_for()
-        assert "03" in page.locator("#found li").first.inner_text()
+        page.locator("#results li").first.wait_for()
+        assert "03" in page.locator("#results li").first.inner_text()
         page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=why+does+the+loss+swing")
-        page.locator("#found li").nth(3).wait_for()
-        results = page.locator("#found")
+        page.locator("#results li").nth(3).wait_for()
+        results = page.locator("#results")
         assert results.inner_text().startswith("03")
         assert "\u00b6" not in results.inner_text()
         assert {each.lower() for each in results.locator("mark").all_inner_texts()} & {"the", "does", "why"} == set()
         page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=%22It+rises+and+swings%22")
-        page.locator("#said").wait_for()
+        page.locator("#status").wait_for()
         assert problems == []
         page.close()
     finally:

@@ -54,16 +54,16 @@ def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
     prediction.choose(prediction.options[1])
     for shown in (prediction, predict(NAME)):
         assert shown.guess == prediction.options[0]
-        assert (live(shown).guess, live(shown).told, live(shown).tally) == (0, False, ""), "first the learner looks"
-    live(shown).set_trait("told", True)  # as the browser does
+        assert (live(shown).guess, live(shown).answered, live(shown).tally) == (0, False, ""), "first the learner looks"
+    live(shown).set_trait("answered", True)  # as the browser does
     for again in (shown, predict(NAME)):
-        assert (live(again).told, live(again).tally) == (True, "Your guesses so far: 0 of 1 right.")
+        assert (live(again).answered, live(again).tally) == (True, "Your guesses so far: 0 of 1 right.")
 
 
 def test_there_is_nothing_to_tell_before_a_guess() -> None:
     prediction = made_up()
     prediction.tell()
-    assert (prediction.guess, live(prediction).told, live(prediction).tally) == (None, False, "")
+    assert (prediction.guess, live(prediction).answered, live(prediction).tally) == (None, False, "")
 
 
 def test_a_click_is_a_guess_and_the_first_one_counts() -> None:
