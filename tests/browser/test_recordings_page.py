@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gradlab import Lab, Recipe, predict
-from gradlab.course import swing
+from gradlab.course import peak
 from gradlab.drawing import to_png
 from gradlab.front import page_script, page_style
 
@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         .record(60, switches=["zero_grad"], marks=[MARK, 40])
         .packed(),
         "two": Lab("line", Recipe(lr=0.01)).record(20).packed(),
-        "three": swing().packed(),
+        "three": peak().packed(),
         "alive": Lab("digits", Recipe(lr=0.2), controls=["line"], panels=["picture", "gradient"], speed="10 updates/s")
         .record(40, switches=["zero_grad"], marks=[10, 20, 30], turns=2)
         .packed(),
@@ -236,9 +236,9 @@ def test_a_question_covers_a_recording_until_the_choice(visit: Callable[..., Any
     page.locator(".gl-bet li button").first.click()
     instrument = live(page, "three")
     assert page.locator(".gl-bet[data-settled]").count() == 1
-    instrument.get_by_label("lr").first.focus()
+    instrument.get_by_label("batch").first.focus()
     page.keyboard.press("ArrowRight")
-    address(page, "#lab-three&.*lr=")
+    address(page, "#lab-three&.*batch=")
 
 
 def test_one_plays_at_a_time_and_none_out_of_sight(visit: Callable[..., Any]) -> None:

@@ -144,7 +144,7 @@ def fixed(path: Path, finding: Finding, folder: Path) -> Path:
     return folder / path.name
 
 
-@pytest.mark.parametrize("path", every(8, BAD), ids=name)
+@pytest.mark.parametrize("path", every(8, BAD, 2), ids=name)
 def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_path):
     code, line = marked(path)
     assert header(path, "expect") == code == path.parent.name
