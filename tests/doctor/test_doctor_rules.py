@@ -10,11 +10,13 @@ import pytest
 import torch
 
 from gradlab.doctor import watch
+from gradlab.doctor.events import Clear, GradEdited
 from gradlab.doctor.finding import Code
 from gradlab.doctor.rules import RULES, Rule
 from gradlab.doctor.rules.accumulation import leaks
 from gradlab.doctor.rules.known_errors import KnownErrors
 from gradlab.doctor.runner import RuleRunner
+from gradlab.doctor.state.grad_state import GradState
 from gradlab.formatting import lesson_words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +112,12 @@ def test_a_rule_can_report_its_own_codes_alone() -> None:
     assert (finding.code, finding.lesson) == ("own-code", lesson_words("10_loop_doctor"))
     with pytest.raises(ValueError, match=r"^Own: code must be one of own-code, got other-code$"):
         Own(runner.context).report(Code("other-code"), ("train.py", 3), "evidence")
+
+
+def test_gradients_edited_to_zeros_were_cleared() -> None:
+    state = GradState()
+    for norms, parts in (([2.0, 3.0], [GradEdited]), ([0.0, 0.0], [Clear, GradEdited]), ([0.0, 0.0], [GradEdited])):
+        assert [type(part) for part in state.parts(GradEdited(params=0b11, norms=norms))] == parts
 
 
 def test_a_place_that_cannot_be_looked_for_costs_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
