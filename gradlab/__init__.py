@@ -1,6 +1,6 @@
 """gradlab: interactive lessons on gradients, and tools that inspect training loops.
 
-A public name's module is imported at its first use: ``import gradlab`` alone loads no torch, matplotlib or ipywidgets.
+Public names are imported when first used, so ``import gradlab`` alone does not load torch, matplotlib or ipywidgets.
 """
 
 from __future__ import annotations

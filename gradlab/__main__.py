@@ -1,8 +1,8 @@
-"""The command line, with commands such as ``gradlab forecast llama-8b --on H100`` and ``gradlab doctor train.py``.
+"""The command line: commands such as ``gradlab forecast llama-8b --on H100`` and ``gradlab doctor train.py``.
 
-``python -m gradlab`` runs the same commands, even if the environment's scripts are not on PATH. An invalid argument, or
-a PyTorch that is missing or too old, gives a one-line error and exit code 2, and Ctrl-C gives 130. The modules of
-``commands`` document the other exit codes.
+``python -m gradlab`` runs the same commands, even if the environment's scripts are not on PATH. If an argument is
+invalid, or PyTorch is missing or too old, the command prints a one-line error and exits with code 2. After Ctrl-C, it
+exits with code 130. The modules of ``commands`` document the other exit codes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_all(commands)
     for command in commands.choices.values():
         command.add_argument("--version", action="version", version=_versions(), help=argparse.SUPPRESS)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a pipe or file may not cover every character
+    if isinstance(sys.stdout, io.TextIOWrapper):  # stdout's encoding may not cover every character that is printed
         sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{parser.prog} {options.command}: {problem}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130  # the exit code that shells give an interrupted program
+        return 130  # the exit code that shells report for an interrupted program
 
 
 def _versions() -> str:
-    """Return the versions of gradlab, torch and Python, which bug reports need, without importing torch."""
+    """Return the versions of gradlab, torch and Python as a line of text for bug reports, without importing torch."""
     try:
         torch = version("torch")
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""Argument checks, whose errors name the argument, its value and the allowed values.
+"""Checks of arguments, with error messages that name the argument, its value and the allowed values.
 
-NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` describes the allowed values
-in errors. A wrong type raises ``kind`` (default: TypeError); other values that are not allowed raise ValueError.
+NumPy scalars and one-element tensors count as numbers; True and False do not. The parameter ``allowed`` describes the
+allowed values for the message. A value of the wrong type raises ``kind``; any other invalid value raises ValueError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SMALLEST_FLOAT = 5e-324  # the smallest float above 0
 def whole_number(
     name: str, value: object, low: int, high: int | None = None, *, allowed: str = "", kind: type[Exception] = TypeError
 ) -> int:
-    """Check that ``value`` is a whole number from ``low`` to ``high`` (None for no limit), and return it as an int."""
+    """Check that ``value`` is a whole number from ``low`` to ``high`` (None: no maximum), and return it as an int."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
     return int(_in_range(name, value, Integral, low, math.inf if high is None else high, allowed, kind))
 
@@ -37,7 +37,7 @@ def number(
 
 def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed: str, kind: type[Exception]) -> Any:
     plain: Any = value
-    with suppress(RuntimeError, ValueError, TypeError):  # several elements, or a tensor without memory
+    with suppress(RuntimeError, ValueError, TypeError):  # ``item()`` fails for several elements, and for meta tensors
         plain = value.item() if hasattr(value, "dtype") else value
     is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
@@ -48,7 +48,7 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
 
 
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:
-    """Check that ``value`` is a pair of numbers from ``low`` to ``high``, and return them as floats."""
+    """Check that ``value`` is a tuple or list of two numbers from ``low`` to ``high``, and return a tuple of floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         kind = ValueError if isinstance(value, (tuple, list)) else TypeError
@@ -64,7 +64,7 @@ def on_off(name: str, value: object, *, kind: type[Exception] = TypeError) -> bo
 
 
 def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Exception] = TypeError) -> str:
-    """Check that ``value`` is one of the strings ``options``, and return it. The error suggests a similar option."""
+    """Return ``value`` if it is one of the strings ``options``, or raise an error that suggests a similar option."""
     options = tuple(options)
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
@@ -79,7 +79,7 @@ def near_names(name: str, options: Iterable[str], cutoff: float = 0.6) -> list[s
 
 
 def did_you_mean(value: object, options: Iterable[str]) -> str:
-    """Return "; did you mean 'digits'?" with the option spelled most like ``value``, or "" if no option is similar."""
+    """Return text such as "; did you mean 'digits'?" for the option most like ``value``, or "" if none is similar."""
     near = near_names(value, options) if isinstance(value, str) else []
     return f"; did you mean {str(near[0])!r}?" if near else ""
 
@@ -88,12 +88,12 @@ def brief(value: Any) -> str:
     """Return a short description of ``value`` for a message, or only its type if the value cannot be formatted."""
     try:
         return _written(value)
-    except Exception:  # the user's object may raise any error; a list may contain itself
+    except Exception:  # formatting a user's object may raise any error; a list may contain itself
         return f"something of type {type(value).__name__}"
 
 
 def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
-    """Describe ``value`` with only shape and dtype for tensors that have dimensions; ``write`` formats the rest."""
+    """Describe ``value``, with only the shape and dtype of tensors that have dimensions; ``write`` formats the rest."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
     parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
@@ -109,7 +109,7 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
 
 
 def _few_values(value: Any) -> str:
-    """Return the repr of ``value``, with only shape and dtype for a tensor in a list or with more than 6 elements."""
+    """Return the repr of ``value``, but only the shape and dtype of tensors in a list or with over 6 elements."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 
@@ -135,7 +135,7 @@ def _written(value: Any) -> str:
 
 
 def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
-    """Raise ValueError if a parameter is lazy, with ``advice`` at the end of the message, or if none requires grad."""
+    """Raise ValueError if a parameter of ``models`` is lazy (``advice`` ends the message), or if none requires grad."""
     from torch.nn.parameter import is_lazy
 
     params = [each for model in models for each in model.named_parameters()]

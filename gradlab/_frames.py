@@ -1,8 +1,8 @@
-"""The owner of each file's code, and the frame or line of the user's code that led to a call.
+"""Owners of source files, and searches of the call stack for the user's code.
 
-The owner decides which line a message names. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY is other
-installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and source
-without a file, such as a loop in a Lab.
+A message names a line of the user's code or, if there is none, of a library's. The owner OURS covers PyTorch, gradlab
+and Python's frozen modules. LIBRARY covers other installed packages and Python's standard library. USER covers
+everything else: files, cells of a notebook, and source without a file, such as a loop in a Lab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # references to ``f_locals`` that are not the user's: of the frame, ``live`` and getrefcount
+_OWN_REFERENCES = 3  # references to ``f_locals`` by the frame, by ``live`` and by getrefcount, not by the user's code
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
@@ -61,7 +61,7 @@ def frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the user's innermost frame among ``frame`` and 79 callers, or a library's, or None if all are ours."""
+    """Return the innermost user frame among ``frame`` and 79 callers, else the innermost library frame, else None."""
     library = None
     for caller in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(caller.f_code.co_filename)
@@ -77,11 +77,11 @@ def calling_and_innermost_frame(
 ) -> tuple[FrameType | None, FrameType | None]:
     """Return the user's frame that made the outermost call into PyTorch, and the user's innermost frame.
 
-    The two differ if PyTorch has called the user's code, such as a forward method or a hook. Only frames from ``frame``
-    out to ``last`` count; if none is the user's, return a library's. Return (None, None) if ``last`` is not a caller.
+    The frames differ if PyTorch has called the user's code, such as a hook. The search covers ``frame`` and its callers
+    up to ``last``; if none is the user's, return a library's. Return (None, None) if ``last`` is not among them.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
-    while frame is not None:  # faster than ``frames``, since this loop runs at every operation under a Ledger
+    while frame is not None:  # ``frames`` would be too slow for every operation under a Ledger
         owner = code_owner(frame.f_code.co_filename)
         if owner is _OURS:
             calling, calling_owner = None, _OURS
@@ -97,7 +97,7 @@ def calling_and_innermost_frame(
 
 
 def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:
-    """Return the innermost code object and line in ``error``'s traceback whose file ``is_theirs`` accepts, or None."""
+    """Return the code object and line of ``error``'s innermost frame whose file ``is_theirs`` accepts, or None."""
     walked = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
     sites = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
     return sites[-1] if sites else None

@@ -47,11 +47,11 @@ class LazyPackage(ModuleType):
 
 
 def load_lazily(package: str, needs_torch: bool = True) -> None:
-    """Make the names that a package imports for type checkers public, and import their modules at first use.
+    """Make public the names that a package imports for type checkers, and import each when it is first used.
 
     The lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in the package's ``__init__.py`` are the
-    only list of these names. The first use of a name raises ImportError if PyTorch is missing or too old, unless
-    ``needs_torch`` is False, for packages in which some names work without torch.
+    only list of these names. If PyTorch is missing or too old, the first use of a name raises ImportError, unless
+    ``needs_torch`` is False because some names of the package work without torch.
     """
     module = sys.modules[package]
     tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")

@@ -1,9 +1,9 @@
-"""Requirements on PyTorch: the oldest supported version, and the private names that gradlab relies on.
+"""The oldest supported version of PyTorch, and the private names of PyTorch that gradlab relies on.
 
-Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
-of that entry. Paths are resolved at first use, so importing this module does not import torch. A path that begins with
-``Node`` leads to an attribute of an autograd node, and one that begins with ``GradScaler`` to an attribute of a scaler.
-``delay_dynamo()`` relies on further names.
+Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number``, for example, is the object at
+that entry's path. Paths are resolved at first use, so importing this module does not import torch. A path that begins
+with ``Node`` leads to an attribute of an autograd node, and one that begins with ``GradScaler`` to an attribute of a
+scaler. ``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UnsupportedTorchError(ImportError):
 
 
 def complaint() -> str | None:
-    """Return an error message if PyTorch is missing or too old, and None if gradlab works with it."""
+    """Return an error message if PyTorch is missing or too old, or None if gradlab works with this version."""
     oldest = ".".join(map(str, FLOOR))
     version = _installed()
     if version is None:
@@ -48,11 +48,11 @@ def require_torch() -> None:
 
 
 def _installed() -> str | None:
-    """Return PyTorch's version: "unknown" if it is installed without metadata, or None if it is not installed."""
+    """Return PyTorch's version, "unknown" if PyTorch is installed without metadata, or None if it is not installed."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
-    from importlib import metadata  # this import takes longer (20 ms) than the whole ``import gradlab``
+    from importlib import metadata  # imported here, because this takes longer (20 ms) than all of ``import gradlab``
 
     try:
         return metadata.version("torch")
@@ -69,8 +69,8 @@ class Name:
 
     path: str
     used_by: str  # the folders of gradlab whose features need the name, separated by spaces
-    lost_feature: str = ""  # the consequence of a missing name, for the user; "" if there is none
-    fallback: Callable[[], Any] | None = None  # returns a substitute; without one, a missing name raises AttributeError
+    lost_feature: str = ""  # the consequence of a missing name for the user, or "" if there is none
+    fallback: Callable[[], Any] | None = None  # returns a substitute; if None, a missing name raises AttributeError
 
 
 def _slow_norms(tensors: list[Any], order: float = 2) -> list[Any]:
@@ -176,7 +176,7 @@ PRIVATE_NAMES: dict[str, Name] = {
 
 
 def missing(used_by: str | None = None) -> list[str]:
-    """Return a message for each lost feature, with the missing name; ``used_by`` limits the messages to one folder."""
+    """Return a message for each missing name that a feature needs; ``used_by`` selects the features of one folder."""
     return [
         f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
@@ -185,7 +185,7 @@ def missing(used_by: str | None = None) -> list[str]:
 
 
 def locate(name: str) -> tuple[Any, str]:
-    """Return the owner and the attribute of ``name``, a key of ``PRIVATE_NAMES``; (None, "") if PyTorch lacks it."""
+    """Return the owner and attribute name of an entry of ``PRIVATE_NAMES``, or (None, "") if PyTorch lacks the name."""
     path = PRIVATE_NAMES[name].path
     return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
 
@@ -229,7 +229,7 @@ def _resolve(path: str) -> Any:
 
 
 def _node() -> Any:
-    """Return the autograd node of an ``mse_loss``, which saves its ``reduction``."""
+    """Return the autograd node of an ``mse_loss``; this node saves the argument ``reduction``."""
     import torch
 
     with __getattr__("disable_current_modes")(), torch.inference_mode(False), torch.enable_grad():
@@ -237,7 +237,7 @@ def _node() -> Any:
 
 
 def _scaler() -> Any:
-    """Return an instance of GradScaler, whose constructor creates some of the attributes."""
+    """Return an instance of GradScaler, because its constructor creates attributes that the class lacks."""
     import torch
 
     return torch.amp.GradScaler("cpu")
@@ -245,7 +245,7 @@ def _scaler() -> Any:
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
     """Return a context in which no dispatch mode, such as that of a Ledger, sees the operations."""
-    this: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
+    this: Any = sys.modules[__name__]  # attribute access calls ``__getattr__``, which resolves each name once
     return this.disable_current_modes() if this.dispatch_stack_size() else nullcontext()
 
 
@@ -265,24 +265,24 @@ _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compilin
 
 
 def forward_hooks_of(module: Any) -> dict[int, Any]:
-    """Return a module's forward hooks and forward pre-hooks by id; {} if PyTorch stores them under other names."""
+    """Return a module's forward hooks and forward pre-hooks by id, or {} if PyTorch stores them under other names."""
     return {**vars(module).get("_forward_hooks", {}), **vars(module).get("_forward_pre_hooks", {})}
 
 
 def compiled_anything() -> bool:
     """Return whether ``torch.compile`` was used in this process, according to dynamo's cached backends."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(dynamo, "cached_backends", {})  # a backend is None for functions that are not compiled
+    backends = getattr(dynamo, "cached_backends", {})  # dynamo's backend is None for functions that are not compiled
     return any(backend is not None for backend in backends.values())
 
 
 def delay_dynamo() -> None:
     """Patch PyTorch's optimizers to work without ``torch._dynamo`` until something else imports it.
 
-    Unpatched, the first optimizer imports it, at a cost of 1.5 seconds and 70 MiB, only to exclude some functions from
-    compilation. Until it is imported nothing can be compiled, so this exclusion has no effect. When ``torch.compile``
-    or anything else imports it, the patches are undone first. A wrapper around ``step()`` is not patched if its code
-    uses a name outside ``_STEP_NAMES``.
+    Unpatched, the first optimizer imports dynamo, which takes 1.5 seconds and 70 MiB, only to exclude some functions
+    from compilation. Before dynamo is imported nothing can be compiled, so the exclusion has no effect. The patches are
+    undone just before ``torch.compile`` or anything else imports dynamo. A wrapper around ``step()`` is not patched if
+    its code uses a name outside ``_STEP_NAMES``.
     """
     if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
         return
@@ -318,11 +318,11 @@ class _BeforeDynamo:
         self.undo: list[Callable[[], Any]] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return None, but for ``torch._dynamo`` undo the patches and return the spec that the other finders give."""
+        """For ``torch._dynamo``, undo the patches and return the other finders' spec; otherwise return None."""
         if name != _DYNAMO or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)
         while self.undo:
             self.undo.pop()()
-        # The running search would skip the next finder, because this finder has left the list.
+        # Search again: the running search would skip the next finder, because this one has left ``sys.meta_path``.
         return util.find_spec(name)

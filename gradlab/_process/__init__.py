@@ -1,4 +1,4 @@
-"""Tools for process-wide state: threads, subprocesses, hooks, random numbers, PyTorch's settings, Python's parser."""
+"""Tools for process-wide state: threads, subprocesses, hooks, random numbers, PyTorch settings and Python's parser."""
 
 from typing import TYPE_CHECKING
 

@@ -22,7 +22,7 @@ def end_with_parent() -> None:
     assert parent is not None
 
     def follow() -> None:
-        wait([parent.sentinel])  # one end of a pipe; the system closes the other end when the parent ends
+        wait([parent.sentinel])  # the sentinel becomes ready when the parent ends, even if it is killed
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
@@ -35,15 +35,15 @@ def follow():
 threading.Thread(target=follow, daemon=True).start()
 runpy.run_module({1!r}, run_name="__main__", alter_sys=True)
 """
-_GRACE = 45.0  # seconds for a program to end after SIGTERM: torchrun gives its workers 30, then kills them
+_GRACE = 45.0  # seconds that a program may take to end after SIGTERM; torchrun kills its workers only after 30
 
 
 @contextmanager
 def running_module(module: str, arguments: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run ``python -m module`` during a block; the program receives SIGTERM when the block or this process ends.
+    """Yield a Popen that runs ``python -m module`` and receives SIGTERM when the block or this process ends.
 
-    ``options`` are those of subprocess.Popen. Windows has no ``pass_fds``: there, the program ends only with the block,
-    by a CTRL_BREAK_EVENT to its whole process group, since SIGTERM would end it at once and leave its children running.
+    ``options`` are passed to Popen. On Windows, which has no ``pass_fds``, the program ends only with the block. Its
+    process group then receives a CTRL_BREAK_EVENT, because SIGTERM would leave the program's children running.
     """
     if sys.platform == "win32":
         group = subprocess.CREATE_NEW_PROCESS_GROUP
@@ -69,5 +69,5 @@ def running_module(module: str, arguments: Sequence[str], **options: Any) -> Ite
                 process.communicate(timeout=_GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                with suppress(subprocess.TimeoutExpired):  # a surviving worker keeps the pipes open
+                with suppress(subprocess.TimeoutExpired):  # a worker that survives may keep the pipes open
                     process.communicate(timeout=5)

@@ -1,4 +1,4 @@
-"""A fast dispatch mode whose instances may be exited in any order."""
+"""A fast base class for dispatch modes, which may be exited in any order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import _torch
 
 
 class DispatchMode(_torch.TorchDispatchMode):
-    """A base class for dispatch modes, without the overhead of PyTorch's own base class."""
+    """A base class for dispatch modes, with less overhead per operation than PyTorch's own base class."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -16,10 +16,10 @@ class DispatchMode(_torch.TorchDispatchMode):
         return False
 
     def __exit__(self, *error: Any) -> None:
-        """Remove this mode from the stack, even if it is not the innermost mode; the modes inside it stay active."""
+        """Remove this mode from the stack of dispatch modes, even if it is not innermost; inner modes stay active."""
         kind, stack = _torch.TorchDispatchMode, _torch.dispatch_mode_stack()
         within = stack[stack.index(self) + 1 :] if self in stack else []
-        for inner in reversed(within):  # with PyTorch's methods, since a subclass's own methods may do more
+        for inner in reversed(within):  # PyTorch's methods are called, because a subclass's own may do more
             kind.__exit__(inner, None, None, None)
         super().__exit__(*error)
         for inner in within:

@@ -1,4 +1,4 @@
-"""Temporary replacements of PyTorch's functions, and global hooks that can be limited to one thread."""
+"""Temporary replacements for PyTorch's functions, and global hooks that can be limited to one thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _torch
 
-_lock = threading.RLock()  # reentrant: garbage collection while it is held may undo other patches
+_lock = threading.RLock()  # reentrant, because garbage collection may undo patches while a thread holds the lock
 
 
 class Original:
@@ -30,10 +30,10 @@ Make = Callable[[Original], Any]
 
 
 class Patches:
-    """Replacements of attributes, given as (owner, name, make), which last for a ``with`` block or until ``undo``.
+    """Replacements for attributes, each given as (owner, name, make), that last for a ``with`` block or until ``undo``.
 
-    An instance may be entered several times, on any threads: its attributes stay replaced until the last block ends.
-    Several instances may replace the same attribute, and be undone in any order.
+    An instance may be entered several times, on any threads: the attributes stay replaced until the last block ends.
+    Several instances may replace the same attribute, and may be undone in any order.
     """
 
     def __init__(self, *attributes: tuple[Any, str, Make]) -> None:
@@ -67,7 +67,7 @@ class Patches:
             setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Restore all attributes, the newest first; a replacement that other code has patched over stays in place."""
+        """Restore the attributes in reverse order; a replacement that other code has patched over stays in place."""
         with _lock:
             while self._done:
                 owner, name, replacement = self._done[-1]
@@ -75,7 +75,7 @@ class Patches:
                 above = vars(owner).get(name)
                 if above is replacement:
                     setattr(owner, name, original.call)
-                else:  # if a newer replacement calls this replacement, let it call this replacement's original
+                else:  # a newer replacement that calls this one must call this one's original instead
                     while (newer := getattr(above, "gradlab_original", None)) and newer.call is not replacement:
                         above = newer.call
                     if newer is not None:
@@ -84,11 +84,11 @@ class Patches:
 
 
 class ThreadHook:
-    """A hook on all modules or optimizers that is called only on the thread which created it, until ``remove()``.
+    """A hook on all modules or optimizers that, until ``remove()``, is called on the thread that created the hook.
 
-    The hook is not stored in PyTorch's own dictionary, because another thread may be iterating over it. ``kinds`` are
-    the names of PyTorch's dictionaries in ``_torch``. With ``every_thread`` all threads call the hook. In a backward
-    pass on another thread, such as one of autograd's, the hook is called if ``in_backward()`` returns True.
+    The hook is not added to PyTorch's dictionary of hooks, because another thread may be iterating over the dictionary.
+    ``kinds`` are the dictionaries' keys in ``_torch.PRIVATE_NAMES``. If ``every_thread`` is True, all threads call the
+    hook. A backward pass on another thread, such as autograd's, calls the hook if ``in_backward()`` returns True.
     """
 
     def __init__(
@@ -113,20 +113,20 @@ class ThreadHook:
 
 
 class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys differs, but is not used
-    """A replacement for one of PyTorch's dictionaries of global hooks, which adds the current thread's hooks.
+    """A replacement for one of PyTorch's dictionaries of global hooks, which also yields the current thread's hooks.
 
-    All other access goes to PyTorch's own dictionary. If other code adds hooks while this object replaces it, their
-    handles refer to this object, so it is kept after its removal. PyTorch requires it to be a dict.
+    All other access goes to PyTorch's dictionary. The handles of hooks that other code adds meanwhile refer to the
+    replacement, so it is kept for as long as Python runs. It is a dict because PyTorch requires one.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.owner, attribute = _torch.locate(name)
         self._in_place = Patches((self.owner, attribute, self._replace_table))
-        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # thread id, None for all threads -> hooks
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # hooks by thread id; None: all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
-        """Apply ``change`` to the hooks of ``thread``; PyTorch's dictionary is replaced while any thread has hooks."""
+        """Set the hooks of ``thread`` to ``change(hooks)``; replace PyTorch's dictionary while any thread has hooks."""
         idle = not self._by_thread
         if hooks := change(self._by_thread.get(thread, ())):
             self._by_thread[thread] = hooks
@@ -154,7 +154,7 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return key in self.data or any(key is hook_key for hook_key, _ in self._added())
 
     def items(self) -> Any:
-        """Return PyTorch's hooks and the added hooks with their keys, as a tuple that is safe to iterate over."""
+        """Return PyTorch's and this thread's hooks as a tuple of (key, hook) pairs, which is safe to iterate over."""
         return (*self.data.items(), *self._added())
 
     def values(self) -> Any:

@@ -20,12 +20,12 @@ from .threads import learner_threads, others_may_draw
 
 
 class RandomStream:
-    """A separate stream of random numbers, from which torch draws on this thread in a ``with`` block; reentrant.
+    """A separate stream of random numbers: in its ``with`` blocks, which may be nested, this thread draws from it.
 
-    If no other thread may draw during the block, torch's generators take on the stream's state, at almost no cost.
-    Otherwise the generators are left alone, and each random operation is passed the stream's own generator. The stream
+    If no other thread may draw during the block, torch's generators are set to the stream's state, at almost no cost.
+    Otherwise those generators are left alone, and each random operation is passed a generator of the stream. The stream
     starts in the state that ``torch.manual_seed(seed)`` sets or, without a seed, in torch's current state. ``cuda``
-    includes the generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
+    includes the generators of all GPUs, and ``compiled`` code that torch.compile has compiled.
     """
 
     def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
@@ -37,8 +37,8 @@ class RandomStream:
         self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
 
     def __enter__(self) -> None:
-        """Enter the stream; raise RuntimeError for GPUs or compiled code if another thread runs the learner's code."""
-        self._lock.acquire()  # a run may be used on two threads
+        """Draw from this stream. Raises RuntimeError for GPUs or compiled code if another thread runs learner code."""
+        self._lock.acquire()  # two threads may use the same Run, and with it this stream
         try:
             if not self._depth:
                 self._block.enter_context(self._kept_apart())
@@ -62,7 +62,7 @@ class RandomStream:
         return other
 
     def state(self) -> list[Tensor]:
-        """Return the states of the generators, the CPU's first."""
+        """Return the states of the stream's generators, the CPU's first."""
         return [generator.get_state() for generator in (_generators(cuda=self._cuda) if self._depth else self._ours)]
 
     def set_state(self, state: list[Tensor]) -> None:
@@ -80,7 +80,7 @@ class RandomStream:
                     f"be using too: join() that thread first, or {instead}"
                 )
         elif (thread := threading.get_ident()) not in _HANDED_OUT and others_may_draw():
-            # On this thread, operations, torch.manual_seed, torch.get_rng_state and the like use our own generator.
+            # On this thread, operations, torch.manual_seed and torch.get_rng_state use the stream's own generator.
             with _BY_THREAD, _GeneratorMode(self._ours[0]):
                 try:
                     _HANDED_OUT[thread] = self._ours[0]
@@ -117,7 +117,7 @@ def preserving_rng() -> Iterator[None]:
             np.random.set_state(of_numpy)
 
 
-_HANDED_OUT: dict[int, Generator] = {}  # thread id -> the generator that the operations of the thread use
+_HANDED_OUT: dict[int, Generator] = {}  # the generator that a thread's operations use, by thread id
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
@@ -135,7 +135,7 @@ class _DefaultGenerator:
 
 
 def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
-    """Wrap ``manual_seed``: on a thread with its own generator, it seeds this generator alone, and no GPUs."""
+    """Wrap ``manual_seed`` so that, on a thread with its own generator, it seeds that generator alone."""
 
     @wraps(manual_seed.call)
     def seed_own(seed: int) -> Generator:
@@ -191,7 +191,7 @@ class _GeneratorMode(DispatchMode):
         return operation(*args, **kwargs)
 
     def _drop_out(self, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-        """Compute ``native_dropout``, which TorchScript calls, as the CPU does, but with this mode's generator."""
+        """Compute ``native_dropout`` for TorchScript as PyTorch does on the CPU, but with this mode's generator."""
         if train is False or not values.numel():
             return torch.native_dropout(values, p, False)
         mask = torch.empty_like(values, dtype=torch.bool).bernoulli_(1 - p, generator=self._generator)
@@ -202,7 +202,7 @@ class _GeneratorMode(DispatchMode):
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
     """Return an overload of ``func`` with the argument ``generator``, and the index of this argument.
 
-    Return (None, 0) if ``func`` draws but has no such overload, and None if it draws nothing.
+    Return (None, 0) if ``func`` draws random numbers but has no such overload, or None if it draws none.
     """
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]

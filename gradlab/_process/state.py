@@ -1,4 +1,4 @@
-"""Saving and restoring the state of models and optimizers, and PyTorch's settings in the process or a thread."""
+"""Copies of the state of models and optimizers, and contexts that restore PyTorch's settings when they end."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def _copy_grad(grad: Tensor | None) -> Tensor | None:
 
 @contextmanager
 def preserving_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on, and restore global settings afterwards.
+    """Run a block with grad mode on and inference mode off, and restore global settings afterwards.
 
     The settings are grad and inference mode, autocast, default dtype and device, global hooks, and the recursion limit.
     """
     limit, cast, nesting = sys.getrecursionlimit(), _autocast(), _autocast_nesting()
     try:
-        with KernelSettings(), torch.inference_mode(False):  # this also restores grad mode
+        with KernelSettings(), torch.inference_mode(False):  # inference_mode also turns grad mode on and restores it
             yield
     finally:
         sys.setrecursionlimit(limit)
@@ -77,7 +77,7 @@ def preserving_torch_state() -> Iterator[None]:
             for name, (on, kind) in cast.items():
                 torch.set_autocast_enabled(name, on)
                 torch.set_autocast_dtype(name, kind)
-        if _autocast_nesting() != nesting:  # a region was not exited, so its cached casts would stay in use
+        if _autocast_nesting() != nesting:  # an autocast region was not exited, so its cached casts would stay in use
             torch.clear_autocast_cache()
             while _autocast_nesting() > nesting:
                 torch.autocast_decrement_nesting()
@@ -86,13 +86,13 @@ def preserving_torch_state() -> Iterator[None]:
 
 
 class KernelSettings:
-    """The global settings of a loop, which are in effect only in the ``with`` blocks of this object.
+    """A loop's changes to the default dtype and device, and its global hooks on modules and optimizers.
 
-    The settings are the default dtype and device, and global module and optimizer hooks.
+    Both are in effect only in the ``with`` blocks of this object; a block starts with those of the earlier blocks.
     """
 
     def __init__(self) -> None:
-        self._defaults: dict[int, Any] = {}  # index in _defaults() -> the value that the loop has set
+        self._defaults: dict[int, Any] = {}  # the values that the loop has set, by index in _defaults()
         self._hooks: list[dict[int, Any]] = []
 
     def __enter__(self) -> None:
@@ -134,7 +134,7 @@ def _global_hooks() -> list[dict[int, Any]]:
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Remove the learner's global hooks whose ids are not in ``before``; return them, a dict for each of PyTorch's."""
+    """Remove and return the learner's global hooks whose ids are not in ``before``, in one dict per dict of PyTorch."""
     every = _global_hooks()
     new = {
         number
@@ -162,7 +162,7 @@ def _autocast_nesting() -> int:
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on, and with inference mode and CPU autocast off, whatever a cell has set."""
+    """Run a block with grad mode on, inference mode off and CPU autocast off, even if a cell has set them otherwise."""
     is_autocast = torch.is_autocast_enabled("cpu")
     with torch.inference_mode(mode=False), torch.autocast("cpu", enabled=False) if is_autocast else nullcontext():
         yield

@@ -18,7 +18,7 @@ from typing import Any
 
 from .._frames import Owner, code_owner, frames
 
-lock = threading.RLock()  # reentrant; a thread holds it while it changes or shows a widget
+lock = threading.RLock()  # reentrant; a thread must hold this lock while it changes or shows a widget
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
 
@@ -42,8 +42,8 @@ def others_may_draw() -> bool:
 def innermost_frames() -> dict[int, FrameType]:
     """Return the current frame of each thread, by thread id.
 
-    Garbage collection is off during the call: before Python 3.11.9, sys._current_frames could run it under a lock, and
-    an object that releases the GIL when freed, such as a tensor, then caused a deadlock (python/cpython issue 106883).
+    Garbage collection is off during the call. Before Python 3.11.9, ``sys._current_frames`` could collect garbage while
+    it held a lock; freeing a tensor, which releases the GIL, then caused a deadlock (python/cpython issue 106883).
     """
     collects = gc.isenabled()
     gc.disable()
@@ -55,7 +55,7 @@ def innermost_frames() -> dict[int, FrameType]:
 
 
 def _learner_threads() -> Iterator[tuple[str, bool]]:
-    """Yield the name of each other thread for the learner's code, and whether the thread is running such code now."""
+    """Yield the name of each other thread that may run the learner's code, and whether it is running that code now."""
     stacks = innermost_frames()
     del stacks[threading.get_ident()]
     threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
@@ -63,7 +63,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
         thread = threads.get(ident)
         name = str(ident) if thread is None else thread.name
         files = [frame.f_code.co_filename for frame in frames(innermost)]
-        # If the thread ran on during the walk, the outer frames are missing: walk again.
+        # If the thread ran on while its frames were listed, the outer frames are missing: list them again.
         if thread is not None and files[-1] != _THREADING:
             files = [frame.f_code.co_filename for frame in frames(innermost_frames().get(ident, innermost))]
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
@@ -84,58 +84,58 @@ class MainThread:
     """The work that widgets hand over to the main thread: training, drawing and forecasts between two cells.
 
     While a cell runs, JupyterLab delivers a widget's request on another thread. PyTorch's tables of hooks, its random
-    numbers and ``.grad`` belong to the process, so work done there would affect the cell. The work waits until the cell
-    ends, or until a long gradlab call in the cell calls ``serve``.
+    numbers and ``.grad`` belong to the process, so work on that thread would affect the cell. The work waits until the
+    cell ends, or until a long gradlab call in the cell calls ``serve``.
     """
 
     def __init__(self) -> None:
         self.interrupted = False  # whether work done by ``serve`` was interrupted; if so, the calling cell must end
         self._waiting: deque[Callable[[], object]] = deque()
-        self.is_working = False  # whether the main thread is doing handed-over work, which an interrupt ends
+        self.is_working = False  # whether the main thread is doing a widget's work, which an interrupt may end
         self._cell_runs = False
         self._holds = 0
         self._served = 0.0
 
     @property
     def runs_cell(self) -> bool:
-        """Whether the main thread is running a cell and no handed-over work, so that it may still call ``serve``."""
+        """Whether the main thread is running a cell, not a widget's work; if so, the cell may still call ``serve``."""
         return self._cell_runs and not self.is_working
 
     @property
     def is_busy(self) -> bool:
-        """Whether a cell is running that has not called ``serve`` lately, so work would wait until the cell ends."""
+        """Whether a cell is running that has not called ``serve`` in the last ``SERVED_LATELY`` seconds."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:
-        """Whether ``serve`` has work to do now; cheap enough to read after each update."""
+        """Whether ``serve`` has work to do now. This property is cheap enough to read after each update."""
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Record that a cell has started; ignore other threads, on which ipykernel reports the requests of widgets."""
+        """Record that a cell has started; do nothing on another thread, where ipykernel reports widgets' requests."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 
     def end_cell(self) -> None:
-        """Record that the cell has ended; ignore other threads, as ``begin_cell`` does."""
+        """Record that the cell has ended; do nothing on another thread, for the same reason as in ``begin_cell``."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs = False
 
     def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
-        """Queue ``work``, to run in the caller's context; ``call_soon`` schedules a callback on the main event loop."""
+        """Queue ``work`` to run on the main thread in the caller's context; ``call_soon`` queues a callback there."""
         self._waiting.append(partial(contextvars.copy_context().run, work))
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do the waiting work and then ``work``; inside other work, queue ``work``. Only for the main thread."""
+        """Do the waiting work, then ``work``; inside other work, only queue ``work``. Call this on the main thread."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
 
     def serve(self) -> None:
-        """Do the waiting work between two updates of a long call.
+        """Do the waiting work; a long gradlab call in a cell calls this method between two updates.
 
-        Do nothing inside ``hold`` or other work, or on another thread. Raises KeyboardInterrupt if interrupted.
+        Do nothing inside ``hold`` or other work, or on another thread. Raises KeyboardInterrupt if work is interrupted.
         """
         if not self._may_serve():
             return
@@ -147,7 +147,7 @@ class MainThread:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Suspend ``serve`` during a ``with`` block, in which everything that the main thread does is observed."""
+        """Make ``serve`` do nothing during a ``with`` block, for example while the doctor observes the main thread."""
         here = threading.current_thread() is threading.main_thread()
         self._holds += here
         try:
@@ -164,7 +164,7 @@ class MainThread:
         try:
             self.is_working = True
             self._waiting.popleft()()
-            self.is_working = False  # inside the try block, so that an interrupt here ends nothing else
+            self.is_working = False  # in the try block, so that an interrupt at this line is caught, too
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -176,11 +176,11 @@ _parser_lock = threading.Lock()
 
 
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
-    """Return the syntax tree of Python source; raises SyntaxError and ValueError like ast.parse.
+    """Return the syntax tree of Python source; raise SyntaxError or ValueError as ``ast.parse`` does.
 
     In Python 3.11, all threads share the parser's recursion counter, so a thread switch during parsing can raise
-    SystemError (python/cpython issue 106905). Our own threads take turns; IPython parses without a lock, so we retry.
-    ``lock`` could deadlock: the doctor parses on a training thread, for which the thread that holds ``lock`` may wait.
+    SystemError (python/cpython issue 106905). gradlab's calls take turns, and retry because IPython's do not. Taking
+    turns with ``lock`` could deadlock: its holder may be waiting for a training thread on which the doctor parses.
     """
     with _parser_lock:
         for _ in range(9):

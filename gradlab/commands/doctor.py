@@ -1,4 +1,4 @@
-"""``gradlab doctor``: find bugs in a program's training loop. Exit codes: 0 no findings, 1 findings, 2 no verdict."""
+"""``gradlab doctor``: find bugs in loops. Exit codes: 0 if no bug reaches --fail-on, 1 if one does, 2 if unknown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ select, ignore and fail-on can be set under [tool.gradlab.doctor] in pyproject.t
 
 
 def add_doctor(parsers: Parsers[argparse.ArgumentParser]) -> None:
-    """Declare the command and its options."""
+    """Add ``gradlab doctor`` and its options to ``parsers``."""
     parser = parsers.add_parser(
         "doctor",
         help="run a training script and report what is wrong with its loop",

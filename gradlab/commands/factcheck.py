@@ -1,4 +1,4 @@
-"""``gradlab factcheck``: test the claims of notebook 12. Exit codes: 0 all were tested, 1 not all, 2 none."""
+"""``gradlab factcheck``: test the claims of notebook 12. Exit codes: 0 if all were tested, 1 if not all, 2 if none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADING = re.compile(r"^##+ (?:([A-Z]\d+): )?", re.M)
 
 
 def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
-    """Declare the command and its options."""
+    """Add ``gradlab factcheck`` and its options to ``parsers``."""
     parser = parsers.add_parser(
         "factcheck",
         help="test on this PyTorch what four articles claim about gradients",
@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of a redirected output may lack characters
+        if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding of redirected output may lack characters
             sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
     else:
@@ -52,9 +52,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
-    """Run all experiments, and return the log of verdicts and a dict from a claim's code to the error in its cells.
+    """Test all claims of notebook 12; return the log of verdicts, and the errors in the notebook's cells by claim code.
 
-    ``notebook`` is a path; None searches the current folder and the clone of gradlab. The cells' output is dropped.
+    If ``notebook`` is None, search the current folder and the clone of gradlab. The output of the cells is dropped.
     Raises ValueError if the notebook is not found, cannot be read, or creates no ClaimLog, or if its set-up fails.
     """
     from ..course import ClaimLog
@@ -86,9 +86,9 @@ def _find_notebook() -> Path:
 
 
 def experiments(notebook: Path) -> list[tuple[str, str, str]]:
-    """Return (claim's code, cell's id, source) for each cell to run; the code is "" for set-up before the first claim.
+    """Return a tuple (claim code, cell id, source) for each cell to run; set-up before the first claim has the code "".
 
-    Raises ValueError if the file cannot be read as a notebook, or creates no ClaimLog.
+    Raises ValueError if ``notebook`` cannot be read as a notebook, or creates no ClaimLog.
     """
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]

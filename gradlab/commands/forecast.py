@@ -1,4 +1,4 @@
-"""``gradlab forecast``: the memory of a training run. Exit codes: 0 it fits or no card is named, 1 it does not fit."""
+"""``gradlab forecast``: the memory of a training run. Exit codes: 0 if it fits or no card is named, 1 otherwise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHOICES = {
 
 
 def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
-    """Declare the command and its options."""
+    """Add ``gradlab forecast`` and its options to ``parsers``."""
     parser = parsers.add_parser(
         "forecast",
         help="forecast the memory that a training run needs, and whether it fits a card",
@@ -28,7 +28,7 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_run)
 
     def add(option: str, help: str, default_text: str, **argparse_kwargs: Any) -> None:
-        # Assigned afterwards, because argparse adds its own default to the help of some options.
+        # The help is assigned afterwards, because argparse adds its own default to that of some options.
         parser.add_argument(option, **argparse_kwargs).help = f"{help} (default: {default_text})"
 
     parser.add_argument("what", help=f"a model size ({', '.join(model_sizes())}) or a task, such as digits")
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     if card is None and options.largest:
         raise ValueError("--largest needs a card, such as --on H100")
     if card is not None:
-        usable_bytes(card)  # raises for an invalid card before torch is imported
+        usable_bytes(card)  # raises an error for an invalid card before torch is imported
 
     require_torch()
     from ..forecasting import forecast  # imports torch
@@ -84,6 +84,6 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     fits = result.fits(card)
     largest = f"\nlargest batch on {card}: {result.largest('batch', on=card)}\n" if options.largest else ""
-    # Printed all at once, after everything that may raise an error.
+    # The report is printed all at once, after everything that may raise an error.
     print(f"{result.table(card)}\n{largest}\n{'fits' if fits else 'does not fit'} on {card}")
     return 0 if fits else 1

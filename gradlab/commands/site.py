@@ -1,4 +1,4 @@
-"""``gradlab site``: write the series as web pages. Exit codes: 0 written, 1 written with problems, 2 not possible."""
+"""``gradlab site``: write the series as web pages. Exit codes: 0 for success, 1 for page problems, 2 for failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
-    """Declare the command and its options."""
+    """Add ``gradlab site`` and its options to ``parsers``."""
     parser = parsers.add_parser(
         "site",
         help="write the whole series as interactive web pages that need no kernel",

@@ -1,4 +1,4 @@
-"""The cheat sheet: an annotated loop, its variants, a table of bytes and the pitfalls, on one printable page."""
+"""The cheat sheet: an annotated loop, its variants, the bytes per parameter and the pitfalls, on one printable page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
-_SLICES = r"for start in .*\n +window = .*"  # matches the slicing of a list; a DataLoader cannot be sliced
+_SLICES = r"for start in .*\n +window = .*"  # matches lines that slice a list, since a DataLoader cannot be sliced
 
 
 class LoopChange(NamedTuple):
-    """New code for the loop. It replaces ``lines`` such as "10-11", or goes before line 7 if ``lines`` is "<7"."""
+    """New code for the loop: it replaces lines 10 and 11 if ``lines`` is "10-11", or goes before line 7 if "<7"."""
 
     lines: str
     code: str
@@ -41,7 +41,7 @@ class LoopChange(NamedTuple):
 
     @property
     def where(self) -> str:
-        """``lines`` as the page shows it, such as ``before 7``."""
+        """The value of ``lines`` as text for the page, such as "before 7"."""
         return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
@@ -54,7 +54,7 @@ class LoopVariant(NamedTuple):
 
 
 class Pitfall(NamedTuple):
-    """A symptom, its cause, the fix, and the notebook and section that show it."""
+    """A pitfall of training loops: its symptom, cause and fix, and the notebook and section that show it."""
 
     symptom: str
     cause: str
@@ -80,10 +80,10 @@ class CheatSheet:
     pitfalls: Sequence[Pitfall]
 
     def program(self, margin: str = "") -> str:
-        """Return the loop's source with the changes of ``"windows"`` and of the variant ``margin`` ("" for none)."""
+        """Return the loop's source with the changes of "windows" and, if ``margin`` is not "", of that variant."""
         lines = self.loop.splitlines()
         changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
-        for change in reversed(changes):  # from the end, so that the earlier line numbers stay valid
+        for change in reversed(changes):  # begin at the end, so that the earlier line numbers stay valid
             beside = lines[change.replaced.start]
             indent = beside[: len(beside) - len(beside.lstrip())]
             lines[change.replaced] = [indent + line for line in change.code.splitlines()]
@@ -91,7 +91,7 @@ class CheatSheet:
 
     @property
     def html(self) -> str:
-        """The page as an HTML element with its own style."""
+        """The cheat sheet as an HTML element that contains its style sheet."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
         windows, *types, tokens, ddp = map(_margin_html, self.margins.values())
@@ -118,14 +118,14 @@ class CheatSheet:
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
     def save(self, path: str | Path) -> None:
-        """Write the page to a file that can be opened in a browser and printed.
+        """Write the cheat sheet to an HTML file, for display in a browser and for printing.
 
-        If ``path`` is a bare file name and the working directory is not writable, the home folder is used.
+        If ``path`` is a bare file name and the working directory is not writable, write to the home folder instead.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError:  # for example in a course's read-only folder
+        except OSError:  # the folder may be read-only, as in some courses
             if Path(path).name != str(path):
                 raise
             target = Path.home() / path
@@ -180,7 +180,7 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     rows = []
     for it in pitfalls:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
-        section = re.sub(r"^\d \u00b7 ", "", it.section)  # the notebook's number is shown, not the section's
+        section = re.sub(r"^\d \u00b7 ", "", it.section)  # the page shows the notebook's number, not the section's
         lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # the section is hidden on paper
         rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), lesson])
     table = html_table(("what you see", "why", "the fix", "notebook"), rows)

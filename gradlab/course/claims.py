@@ -116,7 +116,7 @@ class ClaimVerdict:
 
     @property
     def evidence(self) -> str:
-        """The facts that decide the verdict, the claim's note, and when PyTorch made the claim false, as text."""
+        """Text with the facts that decide the verdict, the claim's note, and the release that made the claim false."""
         texts = {
             UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
             NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
@@ -127,7 +127,7 @@ class ClaimVerdict:
 
     @property
     def beyond_words(self) -> str:
-        """The facts beyond the article, as text; "" if there are none."""
+        """The facts beyond the article as text, or "" if there are none."""
         return _marked(self.beyond)
 
     @property
@@ -151,7 +151,7 @@ _MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
 
 
 def _marked(facts: Mapping[str, bool | None]) -> str:
-    """Return facts as text, each after its mark, with the untested facts last."""
+    """Return the facts as text, each after a mark for true, false or untested, and the untested facts last."""
     marked = [f"{_MARKS[fact]} {name}" for name, fact in sorted(facts.items(), key=lambda each: each[1] is None)]
     return " \u00b7 ".join(marked) + "." if marked else ""
 
@@ -165,7 +165,7 @@ class ClaimLog:
     """The verdicts recorded so far, which a notebook shows as a table."""
 
     def __init__(self, version: str = "", device: str = "cpu") -> None:
-        """Create an empty log. ``try_others`` runs on ``device``; PyTorch's ``version`` is only displayed."""
+        """Create an empty log; ``try_others`` uses ``device``, and PyTorch's ``version`` is only displayed."""
         self.version, self.device = version, device
         self.failures: dict[str, str] = {}
         self._verdicts: dict[str, ClaimVerdict] = {}
@@ -173,11 +173,11 @@ class ClaimLog:
     def record(
         self, code: str, facts: Mapping[str, bool | None], beyond: Mapping[str, bool | None] | None = None
     ) -> ClaimVerdict:
-        """Derive the verdict on the claim ``code``, store it in place of any earlier verdict on it, and return it.
+        """Derive the verdict on the claim ``code``, replace any earlier verdict on that claim, and return the new one.
 
-        facts: whether each fact inside the condition is true, by description; None (which is ignored) if it could not
-            be tested. All True: "holds" or "holds inside its condition". All False: "does not hold", or "held until" a
-            version that is newer than the article. Mixed: "half true" for a sentence of two halves, or "depends".
+        facts: whether each fact inside the condition is true, by description; None marks an untested fact and is
+            ignored. If all are True, the verdict is "holds" or "holds inside its condition". If all are False, it is
+            "does not hold", or "held until" a version newer than the article. Otherwise it is "half true" or "depends".
         beyond: facts outside the condition, which are shown but do not affect the verdict.
 
         Raises KeyError for an unknown code, and ValueError if no fact is True or False, unless the form is "no claim".
@@ -192,7 +192,7 @@ class ClaimLog:
         return self._verdicts[code]
 
     def try_others(self) -> None:
-        """Test and record the claims that the notebook leaves out, and store errors by experiment in ``failures``."""
+        """Test the claims that notebook 12 leaves out; record the verdicts, and store errors in ``failures``."""
         from .experiments import SUBJECTS
 
         for subject in SUBJECTS:
@@ -214,12 +214,12 @@ class ClaimLog:
 
     @property
     def missing(self) -> list[str]:
-        """Codes of the claims without a verdict."""
+        """The codes of the claims that have no verdict yet."""
         return [code for code in CLAIMS if code not in self._verdicts]
 
     @property
     def total(self) -> str:
-        """The counts of all verdicts, in one line."""
+        """The number of verdicts of each kind, as a line of text."""
         counts = Counter(verdict.kind for verdict in self)
         return f"{len(self)} claims: " + ", ".join(f"{kind} {counts[kind]}" for kind in VERDICT_STYLES)
 
@@ -234,7 +234,7 @@ class ClaimLog:
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
-        """Return PyTorch's version, the device, each verdict with its facts, and the missing codes as JSON."""
+        """Return JSON of PyTorch's version, the device, the verdicts with facts, and the codes without a verdict."""
         claims = []
         for each in self:
             facts = {"inside": each.inside, "beyond": each.beyond, "evidence": each.evidence}

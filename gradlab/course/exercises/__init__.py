@@ -1,6 +1,6 @@
 """Exercises, each with a spec, a stub, hints, a solution, and a check whose verdict can name a typical mistake.
 
-The exercises of notebook 03 are in ``nb03.md`` and ``nb03.py``. README.md explains how to write an exercise.
+The exercises of notebook 03, for example, are in ``nb03.md`` and ``nb03.py``. README.md explains how to write one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Exercise", "Verdict", "exercise", "exercise_texts"]
 
 @cache
 def exercise_texts() -> dict[str, Exercise]:
-    """Return all exercises by name, in series order and easiest first in a notebook, without importing PyTorch."""
+    """Return all exercises by name, ordered by notebook and then from easy to hard, without importing PyTorch."""
     files = sorted(Path(__file__).parent.glob("nb*.md"))
     return {name: text for path in files for name, text in read_exercises(path).items()}
 

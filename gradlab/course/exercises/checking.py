@@ -36,7 +36,7 @@ class TroubleError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A check that compares answers to an exercise with its solution on random cases."""
+    """A check that compares an answer with the exercise's solution on random cases."""
 
     case: Callable[[random.Random], Case]
     """Makes a case with random numbers from its argument or from torch; the same seed must give a new, equal case."""
@@ -91,7 +91,7 @@ def stub_of(text: str) -> Any:
 
 
 def variant(name: str, *changes: tuple[str, str]) -> Any:
-    """Make a wrong answer by replacing parts of an exercise's solution; raise ValueError if a part is missing."""
+    """Return an exercise's solution with parts of its source replaced; raise ValueError if the source lacks a part."""
     text = exercise_texts()[name].solution
     for part, replacement in changes:
         if part not in text:
@@ -115,7 +115,7 @@ def is_unchanged(answer: Any, stub: Any) -> bool:
 
 
 def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
-    rng = random.Random()  # not the global generator, which the learner may have seeded
+    rng = random.Random()  # a new generator, because the learner may have seeded the global one
     seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
     observed: list[object] = []
     for seed in seeds:
@@ -159,7 +159,7 @@ def _observe(definition: Definition, answer: object, seed: int) -> object:
 
 
 def error_sentence(error: BaseException) -> str:
-    """Describe an error of an answer, with the line of the cell if known, as a sentence without its full stop."""
+    """Describe an answer's error, with the line of the cell if known, as a sentence without its full stop."""
     files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
     cell = next((file for file in files if code_owner(file) is Owner.USER), "")
     raised = raised_at(error, cell.__eq__)
@@ -180,7 +180,7 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Describe the first difference of ``answer`` from ``expected`` in type, shape, keys or length; "" if none."""
+    """Describe the first mismatch in type, shape, keys or length between ``answer`` and ``expected``, or return ""."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)
@@ -200,7 +200,7 @@ def _mismatch(answer: Any, expected: Any) -> str:
 
 
 def _kind(value: Any) -> type:
-    """Return the type by which a value is compared: a bool does not count as a number."""
+    """Return the type that stands for ``value`` in comparisons: bool for True and False, Real for any other number."""
     return next((kind for kind in (*_KINDS, list, dict) if isinstance(value, kind)), type(value))
 
 
@@ -219,7 +219,7 @@ def _keys(mapping: Mapping[Any, Any]) -> str:
 
 
 def without_tensors(value: Any) -> Any:
-    """Convert all tensors and tuples inside a value to lists, and tensors of one element to numbers."""
+    """Convert all tensors and tuples inside a value to lists, but tensors of one element to numbers."""
     if isinstance(value, Tensor):
         return value.item() if value.numel() == 1 else value.tolist()
     if isinstance(value, (list, tuple)):
@@ -228,7 +228,7 @@ def without_tensors(value: Any) -> Any:
 
 
 def alike(mine: Any, other: Any, relative: float, absolute: float) -> bool:
-    """Return whether values are equal: numbers within the tolerances, containers part by part; nan equals nan."""
+    """Return whether two values, or all parts of two containers, are equal within the tolerances; nan equals nan."""
     mine, other = without_tensors(mine), without_tensors(other)
     if isinstance(mine, list) and isinstance(other, list):
         pairs = zip(mine, other, strict=False)

@@ -21,5 +21,5 @@ def trained(loop: Callable[..., Any], *arguments: Any) -> Tensor:
 
 
 def gradient(loss: Tensor, model: nn.Module) -> Tensor:
-    """Return the gradient of ``loss`` as one 1-D tensor in the order of ``all_weights``; ``.grad`` is not changed."""
+    """Return the gradient of ``loss`` as a 1-D tensor, in the order of ``all_weights``, without changing ``.grad``."""
     return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])

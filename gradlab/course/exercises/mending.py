@@ -22,8 +22,8 @@ from .checking import alike, error_sentence, is_unchanged, no_function, stub_of
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
-# A loop with the solution's operations in the same order has the same weights, bit for bit. If it sums micro-batches in
-# another order, the weights differ by 1e-5 after 94 updates; if it omits AMP or dropout, they differ by over 1e-2.
+# A loop with the solution's operations in the same order ends with the same weights, bit for bit. Summing micro-batches
+# in another order makes the weights differ by 1e-5 after 94 updates, and omitting AMP or dropout by over 1e-2.
 _TOLERANCE = 1e-3
 
 
@@ -52,7 +52,7 @@ class LoopRun:
 
 @dataclass(frozen=True)
 class Mending:
-    """A check that runs a mended loop once and compares its weights, loss count and result with the solution's."""
+    """A check that runs a mended loop once and compares weights, number of losses and result with the solution's."""
 
     arguments: Callable[[], tuple[object, ...]]
     """Makes new arguments for the loop, such as models, a loss function and batches, from torch's random numbers."""
@@ -110,7 +110,7 @@ class Mending:
         return Verdict(state, sentence, picture=self.draw(runs), report=None if state == RIGHT else report)
 
     def draw(self, runs: dict[str, LoopRun]) -> str | None:
-        """Draw each run's losses as SVG, the run "original" as a dashed line; return None if no run has losses."""
+        """Return an SVG plot of each run's losses, with the run "original" dashed, or None if no run has losses."""
         lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
         if not lines:
             return None
@@ -126,7 +126,7 @@ def _run_text(mending: Mending, text: str) -> LoopRun:
 
 
 def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
-    """Return the end of the sentence about a loop's loss, which names the loop's fault; "" for a right loop."""
+    """Return the end of the verdict's sentence, which says what is wrong with the loop, or "" for a right loop."""
     if mine.trouble:
         return f". {mine.trouble}"
     if len(mine.losses) != len(right.losses) or len(mine.validation) != len(right.validation):

@@ -50,7 +50,7 @@ times_applied = Definition(
         "not-its-own": lambda batch, updates, window, clears: 1 if clears else updates - math.ceil(batch / window),
         "no-windows": lambda batch, updates, window, clears: 1 if clears else updates - batch + 1,
     },
-    rounds=40,  # enough that a wrong rule for either setting passes by chance in fewer than one in a million checks
+    rounds=40,  # enough that a rule wrong for one value of zero_grad passes fewer than one in a million checks
 )
 
 
@@ -62,7 +62,7 @@ def train_one_epoch_case(rng: random.Random) -> Case:
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the held-out loss while an answer and the right loop train the same pretrained network further."""
+    """Draw the held-out losses while an answer and the solution train copies of one pretrained network further."""
     task = tasks.digits(device="cpu")
     run = Run(task, Recipe(lr=0.2, accumulate=4))
     run.advance(updates=200)

@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
-    """Return a case with tensors keyed by description; on some, retain_grad() or requires_grad_() was called."""
+    """Return a case with tensors by description, some of them after a call to retain_grad() or requires_grad_()."""
     w, x, f = torch.randn(3, requires_grad=True), torch.randn(3), torch.randn(3, requires_grad=True)
     f.requires_grad_(False)
     h = w * x * f
@@ -43,7 +43,7 @@ keeps_grad = Definition(
 
 
 def complete_value_case(rng: random.Random) -> Case:
-    """Return a case with three named numbers, and the steps of an expression of them that uses a value twice."""
+    """Return a case with three named numbers, and the steps of an expression in which one value is used twice."""
     numbers = {name: float(rng.choice((-3, -2, -1, 1, 2, 3))) for name in "abc"}
     texts, steps = list(numbers), []
     for left, right in ((0, 1), (3, 2), (4, rng.choice((0, 3, 3)))):

@@ -33,12 +33,12 @@ def third_arrow_observe(answer: Callable[..., object], w: Tensor, batches: list[
     except RuntimeError as error:
         if "does not require grad" not in str(error):
             raise
-        raise TroubleError("The loss of batch 3 has no graph now, so it has no `backward()`: skip that too") from error
+        raise TroubleError("The loss of batch 3 has no graph now, so `backward()` fails: skip it, too") from error
     return {"w.grad at the end": grad_copy(w)}
 
 
 def draw_added(answer: Callable[..., object]) -> CourseFigure:
-    """Draw the vectors that an answer adds to .grad in the lesson, and the next step, on the contours of the loss."""
+    """Draw the vectors that an answer adds to .grad for the lesson's batches, and the next step, over loss contours."""
     w, written = torch.tensor([1.0, 2.0], requires_grad=True), list[tuple[Tensor, Tensor]]()
     w.register_hook(lambda gradient: written.append((grad_copy(w), gradient.clone())))
     answer(w, [*zip(INPUTS, TARGETS[:, None], strict=True)])

@@ -20,7 +20,7 @@ from .loops import trained
 
 
 def step_first_observe(order: Any) -> str:
-    """Return the outcome of a loop in ``order``, or a message if ``order`` is not the four calls with step first."""
+    """Return the outcome of a loop with its calls in ``order``, or a message if the answer ``order`` is not allowed."""
     if sorted(order) != sorted(PIECES) or order[0] != "step":
         return "not the four calls with step first"
     return run_order(" ".join(order)).outcome
@@ -51,7 +51,7 @@ def uncleared_case(rng: random.Random) -> Case:
 
 
 def uncleared_observe(answer: Callable[..., object], model: nn.Module, optimizer: Optimizer) -> object:
-    """Return at most 100 names from an answer, sorted; a result that does not consist of strings is not sorted."""
+    """Return at most 100 names from an answer, sorted if all of them are strings; return any other result unchanged."""
     names = answer(model, optimizer)
     if not isinstance(names, Iterable) or isinstance(names, (str, Tensor)):
         return names

@@ -27,7 +27,7 @@ def draw_update(update: Callable[..., None]) -> CourseFigure:
 
 
 def update_once_case(rng: random.Random) -> Case:
-    """Return a case with a network whose memory peaks at a moment when its gradients are not needed."""
+    """Return a case with the settings of a network whose memory peaks while its gradients are not needed."""
     width, optimizer = rng.choice((64, 128)), rng.choice(("sgd", "adam"))
     settings = PeakSettings(width=width, depth=8, batch=2 * width, optimizer=optimizer)
     return (settings,), f"{optimizer} and a batch of {settings.batch}"
@@ -71,7 +71,7 @@ gradient_norm = Definition(
 
 
 def saved_case(rng: random.Random) -> Case:
-    """Return a case with each layer's bytes of activations and gradients; the peak is before, after or in backward."""
+    """Return a case with each layer's bytes of activations and gradients. Memory peaks before, after or in backward."""
     count, kind = rng.randint(4, 7), rng.choice(("before", "after", "between", "mixed", "mixed"))
     if kind == "between":  # backward allocates more than it frees in the last layers, and less in the first
         low, high = (sorted(rng.randint(*ends) for _ in range(count)) for ends in ((1, 60), (60, 100)))

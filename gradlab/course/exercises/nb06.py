@@ -25,7 +25,7 @@ def decay_groups_case(rng: random.Random) -> Case:
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
-    """Return each parameter's first element after an AdamW step on zero gradients; nan for a parameter in no group."""
+    """Return each parameter's first element after an AdamW step on zero gradients, or nan if it is in no group."""
     groups = answer(model, decay)
     if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
         return groups
@@ -64,7 +64,7 @@ def momentum_step_case(rng: random.Random) -> Case:
 
 
 def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:
-    """Return the weight after each update, which is one call to ``step``; the momentum buffer starts at 0."""
+    """Return a list of the weight after each call to ``step``, with a momentum buffer that starts at 0."""
     v, reached = 0.0, []
     for g, lr in zip(grads, lrs, strict=True):
         w, v = step(w, v, g, lr, beta)
@@ -73,7 +73,7 @@ def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], 
 
 
 def momentum_step_draw(step: Callable[..., Any]) -> CourseFigure:
-    """Draw eight steps of an answer on the bowl, in front of PyTorch's steps."""
+    """Draw eight steps of an answer on a bowl-shaped loss, in front of the steps of PyTorch's SGD with momentum."""
     curvatures, weights = torch.tensor([1.0, 0.1]), torch.tensor([-1.6, 1.3])
     on_bowl = lambda w, v, g, lr, beta: step(w.clone(), v, curvatures * w, lr, beta)  # noqa: E731 - slope replaces g
     yours = momentum_step_observe(on_bowl, weights.clone(), [0.0] * 8, [0.3] * 8, 0.9)

@@ -25,12 +25,12 @@ def windows_case(rng: random.Random) -> Case:
 
 
 def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], n: int) -> list[list[int]]:
-    """Return the windows that an answer yields, at most 20 because a generator may never end."""
+    """Return the windows of batches that an answer yields, at most 20 because a generator may never end."""
     return [list(window) for window in islice(answer(batches, n), 20)]
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw an answer's windows of ten batches as rows, and the batches that no step uses, if any, as the last row."""
+    """Draw ten batches, one row for each window of an answer and, if needed, a last row for batches without a step."""
     rows = cut(answer, iter(range(1, 11)), 4)
     lost = sorted(set(range(1, 11)).difference(*rows))
     marks: list[Mark] = []

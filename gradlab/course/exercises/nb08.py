@@ -31,7 +31,7 @@ def amp_order_case(rng: random.Random) -> Case:
 
 
 def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
-    """Run an answer's calls; return the norm that clip measures and the step's length, each divided by its target."""
+    """Run an answer's calls; return the norm seen by clipping and the step's length, each divided by its target."""
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError("Each of the six calls must be in the list once, as the stub writes it")
     true_norm = gradient(mse_loss(model(x), y), model).norm().item()
@@ -40,7 +40,7 @@ def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) ->
 
 
 def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
-    """Run the calls in order, and return the norm that clip_grad_norm_ measures and the length of the step."""
+    """Run the calls in ``order``, and return the norm that clip_grad_norm_ measures and the length of the step."""
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=LR), torch.amp.GradScaler("cpu")
     norms: list[float] = []
     calls = {
@@ -74,7 +74,7 @@ amp_order = Definition(
 
 
 def smallest_scale_observe(scale: Any) -> str:
-    """Describe whether ``scale`` keeps over 99% of fp16 gradients from underflow, and whether half of it would, too."""
+    """Describe whether ``scale`` saves over 99% of fp16 gradients from underflow, and whether half of it would, too."""
     if isinstance(scale, bool) or scale not in SCALES:
         raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is expected, but yours is {brief(scale)}")
     outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]

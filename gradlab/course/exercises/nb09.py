@@ -20,7 +20,7 @@ from .checking import Case, Definition, variant
 
 
 def sizes(width: int, depth: int, batch: int) -> tuple[int, ...]:
-    """Return the bytes of the weights, activations and batch, and the temporary bytes of backward() and of step()."""
+    """Return the bytes of the weights, activations and batch, and of the temporary memory of backward() and step()."""
     weights = 4 * (depth * (width + 1) * width + CLASSES * (width + 1))
     return weights, 4 * depth * batch * width, batch * (4 * width + 8), 8 * batch * width, 8 * width**2
 
@@ -65,7 +65,7 @@ def evaluate_case(rng: random.Random) -> Case:
 
 
 def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: Any) -> dict[str, object]:
-    """Run an answer on two batches, then on all; return its mean loss, and describe its memory and side effects."""
+    """Return the mean loss that an answer computes on all batches, and a description of its memory and side effects."""
     (_, few), (mean, most) = (run_evaluation(answer, model, some) for some in (batches[:2], batches))
     bytes_kept = "nothing" if most == 0 else "one batch at a time" if most < 1.5 * few else "every batch"
     bytes_kept += ", in eval mode" * (most > 0 and not model.training)
@@ -99,7 +99,7 @@ def peak(width: int, layers: int, rows: int) -> int:
 
 
 def largest_batch_case(rng: random.Random) -> Case:
-    """Return a case with a function that measures a network's peak, and a budget into which a known batch just fits."""
+    """Return as a case a function that measures a network's peak memory, and a budget that a known batch just fits."""
     width, layers, rows = rng.randrange(24, 48), rng.randrange(4, 7) - 1, rng.randrange(250, 400)
     fits, too_much = peak(width, layers, rows), peak(width, layers, rows + 1)
     budget, calls = fits + rng.randrange(too_much - fits), count(1)

@@ -35,13 +35,13 @@ def digits() -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
 
 
 def micro_batches() -> tuple[object, ...]:
-    """Return the arguments of ``digits`` with each batch split into four micro-batches."""
+    """Return the same objects as ``digits``, but with each batch split into four micro-batches."""
     model, loss_fn, batches = digits()
     return model, loss_fn, [pair for x, y in batches for pair in zip(x.split(16), y.split(16), strict=True)]
 
 
 def noisy_digits() -> tuple[object, ...]:
-    """Return a network with dropout, a loss function, 128 images (30% randomly labelled), and 297 held-out images."""
+    """Return a network with dropout, a loss function, two batches (30% random labels), and held-out x and y."""
     _, loss_fn, batches = digits()
     held_out = tasks.digits(device="cpu").held_out
     assert held_out is not None
@@ -55,7 +55,7 @@ def noisy_digits() -> tuple[object, ...]:
 
 
 def body_and_head() -> tuple[object, ...]:
-    """Return a body and a head, a loss function, 40 batches (targets: the argmax of 3 inputs), and a learning rate."""
+    """Return a body, a head, a loss function, 40 batches with the argmax of 3 inputs as target, and a learning rate."""
     batches = [(x, x[:, :3].argmax(1)) for x in torch.randn(40, 8, 6)]
     return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 

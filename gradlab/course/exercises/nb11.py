@@ -66,7 +66,7 @@ def average_gradients_case(rng: random.Random) -> Case:
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Run an answer in all ranks, and return the ``.grad`` of all parameters as one list for each rank."""
+    """Run an answer in all ranks, and return a dict with all gradients of each rank as one list of numbers."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
