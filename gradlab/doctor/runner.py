@@ -1,4 +1,4 @@
-"""All listeners and rules on one loop: listeners emit events, GradState turns them into facts, rules judge facts."""
+"""Listeners and rules for one loop: listeners emit events, GradState turns events into facts, and rules judge facts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rules import RULES
 from .rules.base import FACTS, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
-_RECENT = 40  # backward passes: more than two of the longest windows that a Recipe allows
+_RECENT = 40  # backward passes: more than in two updates with the longest accumulation that a Recipe allows
 
 
 class RuleRunner:
@@ -60,7 +60,7 @@ class RuleRunner:
 
     @never_raises
     def _finish(self) -> None:
-        if not self.log.thread.runs_elsewhere():  # otherwise that thread may be writing to a .grad
+        if not self.log.thread.runs_elsewhere():  # otherwise the watched thread may be writing to a .grad
             self.log.detect_changes()
         self.log.flush()
 
@@ -88,7 +88,7 @@ class RuleRunner:
 
 
 class LiveDoctor:
-    """A doctor for a loop that runs in slices, each in ``with doctor:``; ``findings()`` returns the current bugs."""
+    """A doctor that reports the current bugs of a loop that runs in slices, each slice inside ``with doctor:``."""
 
     def __init__(self) -> None:
         self._runner = RuleRunner()
@@ -106,6 +106,6 @@ class LiveDoctor:
         return [each for each in self._runner.findings() if shown[each.code, (each.file, each.line)] > least]
 
     def text(self) -> str:
-        """Return the current errors and warnings in one line; "" if there are none."""
+        """Return the current errors and warnings in one line, or "" if there are none."""
         serious = [finding for finding in self.findings() if finding.severity != "hint"]
         return " ".join(f"Line {finding.line}: {finding.message} Fix: {finding.fix}" for finding in serious)

@@ -1,4 +1,4 @@
-"""The doctor for a program: runs it unchanged, as Python would, and writes one report for all its processes."""
+"""The doctor for a whole program: it runs the program as Python would, and writes one report for all processes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from .watching import watch
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. NOT_RUN is also the code of a program that fails without a finding, or trains nothing to be judged."""
 _TORCHRUN = "torch.distributed.run"  # the module that the command torchrun runs
-_GRACE_SECONDS = 2.0  # for processes that also received Ctrl-C to end by themselves
-_REPORT_SECONDS = 10.0  # for a process that is being ended to write its report
+_GRACE_SECONDS = 2.0  # time for processes that also received Ctrl-C to end by themselves
+_REPORT_SECONDS = 10.0  # time for a process that is being terminated to write its report
 
 
 def run_script(
@@ -52,14 +52,14 @@ def run_script(
 ) -> int:
     """Run a script, a notebook, a module or torchrun under watch, write the report, and return the exit code.
 
-    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; then, unless
-    ``form`` is "text", all other output goes to standard error. The watch ends early after ``updates`` or ``seconds``.
-    With ``exit_zero``, the exit code is 0 even if there are findings. ``report_to`` is a file for the report if this
-    process is a rank of a torchrun started by the doctor; then nothing is printed, and the exit code is the program's.
+    ``form`` is one of FORMATS. The report goes to the file ``output`` or, by default, to standard output; in that case,
+    all other output goes to standard error unless ``form`` is "text". The watch ends early after ``updates`` steps or
+    ``seconds``. ``exit_zero`` makes the exit code 0 even if there are findings. A torchrun that the doctor started sets
+    ``report_to``: the report goes to this file, nothing is printed, and the exit code is the program's.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
-    atexit.register(write_stdout)  # runs after the program's exit handlers; otherwise Python's own flush could fail
+    atexit.register(write_stdout)  # runs after the program's exit handlers, so that Python's own flush cannot fail
     try:
         launches = name == _TORCHRUN if module else Path(name).name == "torchrun"
         program = None if launches else find_program(name, module=module)
@@ -86,7 +86,7 @@ def run_script(
 
 
 class ProgramWatch(watch):
-    """A watch of a program; its report is that of the first child process if the program itself trains nothing."""
+    """A watch of a program that reports on the first child process if the program itself trains nothing."""
 
     def __init__(self, limits: dict[str, Any], path: Path, on_enough: Callable[[Report], object] | None) -> None:
         """Set the limits of the watch, the file for the first child's report, and the callback for an early end."""
@@ -146,13 +146,13 @@ class ProgramWatch(watch):
 
 
 def _rank() -> int | None:
-    """Return this process's rank in a torchrun of several processes; None otherwise."""
+    """Return the rank of this process in a torchrun of several processes, or None if there is no such torchrun."""
     several = "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
     return int(os.environ["RANK"]) if several else None
 
 
 def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) -> tuple[int | None, Report]:
-    """Run torchrun, each rank under the doctor; return its exit code (None if interrupted) and rank 0's report."""
+    """Run torchrun with each rank under the doctor; return its exit code (None if interrupted) and rank 0's report."""
     code = None
     with (
         suppress(KeyboardInterrupt, TerminatedError),
@@ -189,7 +189,7 @@ def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: 
 
 
 def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:
-    """Run a program inside ``block``, and return its exit code, or None if Ctrl-C, SIGTERM or ``| head`` ended it."""
+    """Run a program inside ``block``; return its exit code, or None if Ctrl-C, SIGTERM or a closed pipe ended it."""
     argv, path = [*sys.argv], [*sys.path]
     sys.argv[:], sys.path[0] = [program.name, *arguments], program.folder
     try:
@@ -205,7 +205,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:
         if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
-            return None  # only the reader of standard output is gone
+            return None  # the program did not fail: the reader of standard output is gone
         strip_doctor_frames(error)
         if not program.file.endswith(".ipynb"):  # IPython has already printed the traceback
             traceback.print_exception(error, file=sys.stderr)
@@ -216,7 +216,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
 
 
 class NotRunnableError(Exception):
-    """Raised for a program that cannot be run; the message gives the reason."""
+    """Raised for a program that cannot be run, with the reason as its message."""
 
 
 @dataclass
@@ -246,10 +246,10 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
         if path.suffix == ".ipynb":
             return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)))
         return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
-    if shutil.which(name):  # such as accelerate in `accelerate launch`
+    if shutil.which(name):  # another command, such as accelerate in `accelerate launch`
         raise NotRunnableError(
-            f"{name}: not a Python script; if it is a program that starts others, give it "
-            "`-m gradlab doctor train.py` in place of the script"
+            f"{name}: not a Python script; if it starts Python scripts, give it "
+            "`-m gradlab doctor train.py` in place of `train.py`"
         )
     what = "a folder" if path.is_dir() else "no such file"
     raise NotRunnableError(f"{name}: {what}; give a Python script, a notebook, or -m and the name of a module")
@@ -283,8 +283,8 @@ def _run_main(code: CodeType, **names: Any) -> None:
     try:
         exec(code, vars(main))
     finally:
-        sys.modules["__main__"] = before  # a process that gradlab starts looks there for its code
-        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before the exit handlers of the code
+        sys.modules["__main__"] = before  # a process that gradlab starts looks for its code in sys.modules
+        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before the exit handlers that the code added
 
 
 def _cells(notebook: Path) -> list[str]:
@@ -296,7 +296,7 @@ def _cells(notebook: Path) -> list[str]:
 
 
 def _run_cells(notebook: str, cells: list[str]) -> None:
-    """Run cells in IPython, which supports magics; an error ends the run, as with *Run all*."""
+    """Run a notebook's cells in IPython, so that magics work, and raise the first error, at which *Run all* stops."""
     from IPython.core.compilerop import CachingCompiler
     from IPython.core.interactiveshell import InteractiveShell
 

@@ -1,4 +1,4 @@
-"""Rules for losses and their graphs: wrong inputs, terms that move no weight, NaN, and growing graphs."""
+"""Rules for losses: wrong inputs, terms that move no weight, values that are NaN or infinite, and growing graphs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MAX_PASSES_PER_TERM = 16  # backward passes
 
 
 class LossFlaws(Rule):
-    """Bugs in the graphs and expressions of losses.
+    """Mistakes in how a loss is computed, detected in its autograd graph or in the traced calls.
 
-    Losses are examined in the first three passes of each call path and in a few later ones. Flaws are reported at the
-    end of the watch, if possible with source lines from a pass whose calls were traced.
+    A loss is examined in the first three backward passes that the same chain of calls starts, and in a few later ones.
+    Its flaws are reported when the watch ends, if possible with source lines from a pass whose calls were traced.
     """
 
-    # Detected in the autograd graph: the input of LogSoftmax is, apart from reshaping, the output of Softmax over the
-    # same dimension, or of Sigmoid. It is only a warning because this may be intentional.
+    # In the autograd graph, LogSoftmax receives the output of Sigmoid, or of Softmax over the same dimension, possibly
+    # reshaped. The severity is only "warning" because the code may be intentional.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
         "softmax-before-cross-entropy",
         "01_autograd",
@@ -40,7 +40,7 @@ class LossFlaws(Rule):
         "the loss cannot come near 0 and the gradients are small.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    # Also detected in the graph: the input of the loss is, apart from reshaping, the output of Sigmoid or Softmax.
+    # In the autograd graph, BinaryCrossEntropyWithLogits receives the output of Sigmoid or Softmax, possibly reshaped.
     SIGMOID_BEFORE_BCE_WITH_LOGITS = Code(
         "sigmoid-before-bce-with-logits",
         "01_autograd",
@@ -49,10 +49,10 @@ class LossFlaws(Rule):
         "again: its probabilities stay between 0.5 and 0.73.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    # Predictions and targets have the same number of elements in different shapes, such as (N, 1) and (N,). Detected
-    # from the shapes in the graph before a squared, absolute or Huber difference was broadcast. A target that requires
-    # no gradient is not in the graph: its shape comes from the traced call, without which nothing is reported. Pairs
-    # made by ``unsqueeze`` or from (N, 1) and (1, N), and targets broadcast to the prediction's shape are not reported.
+    # Predictions and targets have the same number of elements in different shapes, such as (N, 1) and (N,), and a
+    # squared, absolute or Huber difference broadcasts them. The shapes are read from the graph; if the target requires
+    # no gradient, its shape is read from the traced call, and nothing is reported without a trace. Intended pairs,
+    # by ``unsqueeze`` or of (N, 1) and (1, N), and targets broadcast to the shape of the predictions are not reported.
     LOSS_BROADCASTS = Code(
         "loss-broadcasts",
         "01_autograd",
@@ -61,10 +61,10 @@ class LossFlaws(Rule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    # Detected from the traced calls: a term is computed from the model, but ``.item()``, ``.detach()``,
-    # ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True`` cuts its graph off from the
-    # parameters. An added constant changes no gradient, so it is rarely intentional. Factors, targets and
-    # ``a + (b - a).detach()`` are not reported. Python numbers are followed only within the function that adds them.
+    # The traced calls show that a term of the loss is computed from the model, but that ``.item()``, ``.detach()``,
+    # ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True`` cuts the term off from the
+    # parameters. It is rarely intentional to add such a constant. Detached factors and targets are not reported, and
+    # neither is ``a + (b - a).detach()``. A Python number is traced back only within the function that adds it.
     LOSS_TERM_DETACHED = Code(
         "loss-term-detached",
         "01_autograd",
@@ -128,9 +128,9 @@ class LossFlaws(Rule):
             self._judge_term(looks)
 
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
-        """Report a term that was computed from stepped weights, if its graph contained none of these weights.
+        """Report a term of a loss that was computed from stepped weights and whose graph contains none of them.
 
-        Also report the result of a loss function if it was computed from no weight that an optimizer holds.
+        A term that is the result of a loss function is also reported if it was computed from no weight in an optimizer.
         """
         covered, training, useless = self.state.covered, self.state.training, []
         for backward, term in looks:
@@ -160,7 +160,7 @@ class LossFlaws(Rule):
 
 
 _MAX_PASSES = 256
-_MIN_SCALED_NANS = 8  # losses in a row: a scaler's initial scale is often too large, and it skips a few steps
+_MIN_SCALED_NANS = 8  # NaN losses in a row; a scaler may skip a few steps first, since its initial scale is too large
 _FIXES = {
     "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
     "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
@@ -175,9 +175,9 @@ _FIXES = {
 class NanLoss(Rule):
     """The loss is NaN or infinite, a step applies its gradients, and the loss does not become finite again.
 
-    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). For a loss on the
-    CPU, the operation is found from the tensors saved in the graph of the first such loss, and its line in the next
-    traced pass. If the loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
+    The value is read when ``backward()`` begins or, on a GPU, when values are next fetched. On a CPU, tensors saved in
+    the graph of the first such loss show the operation that made NaN, and the next traced pass shows its line. Nothing
+    is reported if the loop skips the step or repairs the gradients, except for eight NaN losses in a row with a scaler.
     """
 
     NAN_LOSS = Code(
@@ -210,11 +210,11 @@ class NanLoss(Rule):
     )
 
     def _begin(self) -> None:
-        self._first: dict[int, Backward] = {}  # call path -> first pass of the current run of non-finite losses
+        self._first: dict[int, Backward] = {}  # call path -> first pass of its latest series of non-finite losses
         self._flaws: dict[int, LossFlaw] = {}
-        self._stepped: dict[int, tuple[int, int]] = {}  # number of a pass -> index and parameters of its step
-        self._spoilt: set[int] = set()  # call paths whose weights were not finite in a later pass
-        self._proven: set[int] = set()  # call paths whose loss is not finite any more
+        self._stepped: dict[int, tuple[int, int]] = {}  # pass number -> number and parameters of the step that used it
+        self._spoilt: set[int] = set()  # call paths with non-finite weights in a pass after their first non-finite loss
+        self._proven: set[int] = set()  # call paths whose loss is known to stay non-finite
 
     def backward(self, backward: Backward) -> None:
         loss, path = backward.loss, backward.call_path
@@ -244,13 +244,13 @@ class NanLoss(Rule):
                 self._stepped[first.number] = facts.number, facts.step.params
 
     def end(self, *, normal: bool) -> None:
-        """Report each call path once if its losses remained non-finite, or its weights are non-finite now."""
+        """Report, once for each call path, a loss that stayed non-finite or whose step made weights non-finite."""
         for path, first in self._first.items():
             if path in self._proven or self._weights_lost(first):
                 self._say(path, first)
 
     def _stays(self, path: int, first: Backward) -> bool:
-        row = self.times[path]  # checked at powers of two: reading weights from a GPU blocks
+        row = self.times[path]  # weights are checked only at powers of two, because reading them from a GPU blocks
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
@@ -279,12 +279,12 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_GRAPH_COUNTS = 5  # counts of live graphs that must rise in a row, since a cache of the newest graphs stops growing
+_GRAPH_COUNTS = 5  # number of rising counts of live graphs in a row that show a leak: a cache would be full before
 _MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
 class CarriedGraph(Rule):
-    """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
+    """The graph of the loss grows from batch to batch, or a variable or forward hook keeps graphs of past batches."""
 
     RETAIN_GRAPH_GROWTH = Code(
         "retain-graph-growth",
@@ -314,7 +314,7 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # number of outputs that a hook kept, at each check
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # numbers of outputs that a hook held at the last checks
         self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:
@@ -346,7 +346,7 @@ class CarriedGraph(Rule):
         if holder is None or holder.batches < _MIN_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return
         if len(counts) < _GRAPH_COUNTS or counts[-1] < _MIN_GRAPHS or not all(a < b for a, b in pairwise(counts)):
-            return  # no growth: each update may need graphs of the one before
+            return  # the number of graphs does not grow: each update may need only those of the update before
         proof = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
         if holder.carried:
             self.report(self.STATE_WITH_GRAPH, holder.site, proof, name=holder.name)

@@ -16,14 +16,14 @@ from ..state.facts import StepFacts
 from ..state.names import spelled
 from .base import Rule, RuleContext
 
-_MIN_UPDATES = 3  # updates, or graphs that were freed unused
-_NORM = "Norm"  # in the class names BatchNorm1d, SyncBatchNorm, InstanceNorm2d, ...
+_MIN_UPDATES = 3  # least number of updates, or of graphs that were freed without use
+_NORM = "Norm"  # part of class names such as BatchNorm1d, SyncBatchNorm and InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
-_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # an argument other than True, such as a condition
+_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # train() with an argument that is not simply True
 
 
 class EvalLeftOn(Rule):
-    """Training continues in evaluation mode after a validation, or runs in evaluation mode from the start."""
+    """Training continues in evaluation mode after validation, or is in evaluation mode from the start."""
 
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
@@ -37,9 +37,9 @@ class EvalLeftOn(Rule):
     )
 
     def _begin(self) -> None:
-        self._trained: set[int] = set()  # modules that have been updated in training mode
-        self._eval: dict[int, Site] = {}  # module -> line that put it into evaluation mode
-        self._evaluated: set[int] = set()  # modules called without gradients since their eval()
+        self._trained: set[int] = set()  # ids of modules that a step updated after calls in training mode
+        self._eval: dict[int, Site] = {}  # id of a module -> line that put it into evaluation mode
+        self._evaluated: set[int] = set()  # ids of modules called without gradients since eval()
         self._calls: deque[Forward] = deque(maxlen=16)
         self._updates = 0
 
@@ -80,15 +80,15 @@ class EvalLeftOn(Rule):
         if trained:
             proof = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
             self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, proof, edit, kind=call.eval_kind)
-        elif whole and ".eval()" in source_line(where):  # otherwise only a part is trained, or a library called eval()
-            # training after eval() may be intentional, to keep the statistics of a pretrained model
+        elif whole and ".eval()" in source_line(where):  # otherwise the model trains in part, or a library ran eval()
+            # Training after eval() may be intentional: it keeps the BatchNorm statistics of a pretrained model.
             intended = _NORM in call.eval_kind and call.module not in self._evaluated and only[1]
             code = self.NEVER_IN_TRAINING.with_(severity="hint") if intended else self.NEVER_IN_TRAINING
             proof = f"{self._updates} updates after eval(), none in training mode"
             self.report(code, where, proof, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
-        """Return the edit for a ``model.train`` without parentheses, or for a missing ``model.train()``."""
+        """Return the edit or location for a missing ``model.train()`` or for its missing parentheses, or None."""
         if names and (named := without_brackets(self.log.files(), "train", names)):
             return named
         cause = train_place(self.log.path(where), self.log.path(call)) if where[1] and call[1] else None
@@ -97,7 +97,7 @@ class EvalLeftOn(Rule):
 
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
-    """Return the names of a called model in the learner's functions, without names that several models have."""
+    """Return the names of a model in the learner's code, such as ``net``, without those that fit several models."""
     inner, first = context.log.models.first_param(module)
     names, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
     its_names = [name for name in context.all_names(first) if names.count(name) == 1 and name.endswith(last)]
@@ -107,9 +107,9 @@ def _model_names(context: RuleContext, module: int) -> set[str]:
 class Validation(Rule):
     """The model is validated in training mode, or in evaluation mode with gradients enabled.
 
-    Enabled gradients are a hint, since unused graphs cost memory and time but no accuracy. They are reported for calls
-    in a function or loop that never trains, if several graphs of these calls were freed before any backward pass.
-    Graphs for a backward pass or ``autograd.grad`` (attacks, saliency, a frozen network in a loss) do not count.
+    For enabled gradients, the severity is "hint", since unused graphs cost memory and time but no accuracy. Model calls
+    in a function or loop that never trains are reported if several of their graphs were freed before any backward pass.
+    Graphs that a backward pass or ``autograd.grad`` uses (for attacks, saliency or a frozen network) do not count.
     """
 
     VALIDATION_IN_TRAIN_MODE = Code(
@@ -128,21 +128,21 @@ class Validation(Rule):
     )
 
     def _begin(self) -> None:
-        self._row: list[Forward] = []  # calls in training mode without gradients, with no training between them
+        self._row: list[Forward] = []  # consecutive model calls in training mode without gradients
         self._stepped = 0
         self._phases = 0
-        self._updates = 0  # number of updates since the last row of calls
-        self._resumed: set[int] = set()  # modules whose train() was called after a step
-        self._train = self._row_train = NO_SITE, False  # line of the last train(), and True if it is wrong
+        self._updates = 0  # number of updates since ``_row`` last ended with calls in it
+        self._resumed: set[int] = set()  # ids of modules whose train() was called after a step
+        self._train = self._row_train = NO_SITE, False  # line of the last train(), and True if that is a mistake
         self._eval_just_now = False
 
     def mode(self, event: Mode) -> None:
-        """Record a train(), which may be intentional right before calls, for example to refresh BatchNorm statistics.
+        """Record the last train(), which may be intentional before evaluation, to refresh BatchNorm statistics.
 
-        A train() counts as wrong right after an eval(), or if its argument is computed: ``train(phase != "val")``.
+        It counts as a mistake right after ``eval()``, or if its argument is computed: ``train(phase != "val")``.
         """
         if not event.training and all(_NORM in call.train_kind for call in self._row):
-            self._row = []  # these calls refreshed BatchNorm statistics; the evaluation begins now
+            self._row = []  # the calls so far refreshed BatchNorm statistics, and the evaluation begins now
         self._train = NO_SITE, False
         if event.training:
             self._train = event.site, self._eval_just_now or bool(_COMPUTED.search(source_line(event.site)))
@@ -150,7 +150,7 @@ class Validation(Rule):
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Forward) -> None:
-        """Collect consecutive calls in training mode without gradients, as long as no training comes between them."""
+        """Add a model call in training mode without gradients to the row; a call with gradients ends the row."""
         self._eval_just_now = self._eval_just_now and event.training
         if event.grad:
             self._end_of_row()
@@ -167,13 +167,13 @@ class Validation(Rule):
         self._updates += 1
 
     def end(self, *, normal: bool) -> None:
-        """End the last row of calls, and report calls in evaluation mode whose graphs no backward pass used."""
+        """Judge the last calls in training mode, and report calls in evaluation mode whose graphs were not used."""
         self._end_of_row()
         graphs, training = self.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
             first = next(((site, edit) for site, edit in places if edit is not None), None)
-            if first is not None and wasted >= _MIN_UPDATES:  # otherwise training runs these functions as well
+            if first is not None and wasted >= _MIN_UPDATES:  # otherwise training may use the same functions
                 proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 
@@ -183,7 +183,7 @@ class Validation(Rule):
             return
         updates, self._updates = self._updates, 0
         if updates < _MIN_UPDATES:
-            return  # calls after fewer updates are part of each update: targets, samples, gradient caching
+            return  # calls after so few updates belong to the update itself, for example to compute targets or samples
         train, wrong = self._row_train
         if (train[1] and not wrong) or len({call.site for call in row}) > 1:
             return
@@ -199,7 +199,7 @@ class Validation(Rule):
             self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, proof, edit, kind=call.train_kind)
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
-        """Return the edit for ``model.eval`` without parentheses, a train() that undoes eval(), or a missing eval()."""
+        """Return the edit or location for an ``eval`` without parentheses, an undone eval(), or a missing eval()."""
         if names and (named := without_brackets(self.log.files(), "eval", names)):
             return named
         if undone[1]:

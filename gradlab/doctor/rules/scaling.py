@@ -1,4 +1,4 @@
-"""Rules for loss scaling and clipping, between backward() and step()."""
+"""Rules for loss scaling with a GradScaler, and for gradient clipping."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MIN_CALLS = 3  # calls from a line
 
 
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
-    """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
+    """Return the edit for a missing ``scaler.update()``; ``site`` calls ``scaler.step()`` or ``scaler.unscale_()``.
 
-    It adds parentheses to ``scaler.update``, or inserts a call below the last step, or above the only ``continue`` or
-    ``return`` that skips update(). Otherwise return the location of the condition around update(), or None.
+    The edit adds parentheses to ``scaler.update``, or a call below the last step or above the only ``continue`` or
+    ``return`` that skips update(). Without an edit, return a location, such as the condition around update(), or None.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -48,7 +48,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
 
 
 class Scaling(Rule):
-    """A step that bypasses the scaler, a scaler that divides unscaled gradients, or a scaler without update()."""
+    """Steps that bypass a GradScaler although the loss is scaled, or use one without a scaled loss or an update()."""
 
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
@@ -71,7 +71,7 @@ class Scaling(Rule):
     )
 
     def _begin(self) -> None:
-        self._open: dict[int, int] = {}  # optimizer -> scaler that stepped it, until the scaler's update()
+        self._open: dict[int, int] = {}  # optimizer -> scaler that stepped it and has not been updated since
 
     def scaler_step(self, event: Any) -> None:
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
@@ -98,7 +98,7 @@ class Scaling(Rule):
             self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
-        """Return the edit that steps through the scaler. If no update() follows, return only the step's line."""
+        """Return the edit that steps through the scaler or, if no update() follows, only the location of the step."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
         updated = any(node.lineno > step[1] for node in updates)
@@ -106,16 +106,16 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
     def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
-        """Return the edit that scales the loss. If the step's scaler has no name there, return only the line."""
+        """Return the edit that puts the loss into ``scaler.scale()``, or only the location if the scaler is unnamed."""
         scaler = receiver(step, "step", backward)
         return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
 class SkippedStep(Rule):
-    """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients, which were not cleared.
+    """A GradScaler skips a step because of inf or NaN, and the next backward pass adds to the uncleared gradients.
 
-    Whatever is added, inf and NaN remain, so every later step is skipped until the gradients are cleared. It is only a
-    warning, since the gradients may be kept for a reason. It is not reported if gradients are never cleared at all.
+    The sums are still inf or NaN, so every later step is skipped until the gradients are cleared. The severity is only
+    "warning", since the gradients may be kept for a reason. Nothing is reported if the loop never clears gradients.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
@@ -128,8 +128,8 @@ class SkippedStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, line of the last one
-        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the new pass and the skipped pass
+        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, and line of the last
+        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> number of a pass, and of the skipped one it added to
 
     def scaler_step(self, event: Any) -> None:
         self.count(event.optimizer)
@@ -155,10 +155,10 @@ class SkippedStep(Rule):
 
 
 class Clipping(Rule):
-    """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
+    """Gradients are clipped while scaled, after the step, before ``backward()``, or between accumulated batches.
 
-    Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
-    one that steps next. A line is reported if at least half of its calls do; for the wrong optimizer, all must.
+    It is also a mistake to clip an exhausted iterator, or the parameters of an optimizer other than the one that steps
+    next. A line is reported if at least half of its calls are mistakes; for a wrong optimizer, all of them must be.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -199,11 +199,11 @@ class Clipping(Rule):
     )
 
     def _begin(self) -> None:
-        self._clipped: dict[int, Clip] = {}  # params -> their clip since the last step
-        self._scaled: dict[int, Site] = {}  # optimizer -> line of its scaler.step()
+        self._clipped: dict[int, Clip] = {}  # parameters -> the call that clipped them since the last step
+        self._scaled: dict[int, Site] = {}  # optimizer -> line of its last scaler.step()
         # line -> its last clip, the numbers of the clipped passes, and the unclipped optimizer that stepped next, or -1
         self._open: dict[Site, tuple[Clip, set[int], int]] = {}
-        self._wrong: dict[Site, tuple[Clip, int]] = {}  # line -> its last unused clip, and the optimizer that stepped
+        self._wrong: dict[Site, tuple[Clip, int]] = {}  # line -> last clip that missed its step, optimizer that stepped
         self._covered = 0  # parameters whose newest gradients were clipped
 
     def clip(self, event: Clip) -> None:
@@ -212,7 +212,7 @@ class Clipping(Rule):
         self.count(event.site)
         self.times[event.site, "empty"] += event.empty
         self._close(event.site)
-        covered = self.state.covered or -1  # parameters outside optimizers may never be cleared
+        covered = self.state.covered or -1  # gradients of parameters outside optimizers may never be cleared
         if event.params & self.state.covered:
             passes = {entry.backward.number for group in event.groups for entry in group.fresh}
             self._open[event.site] = event, passes, -1
@@ -222,7 +222,7 @@ class Clipping(Rule):
         fresh = [entry for entry in entries if entry.used_by < 0]
         in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
         if not groups or in_closure or any(group.edited for group in groups):
-            return  # a closure's passes already count as used, but a clip in the closure still precedes the update
+            return  # passes in a closure count as used at once, although a clip in the closure precedes the update
         if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
         elif any(cleared.lost for since in self.state.since.values() for cleared in since.clearings):
@@ -253,14 +253,14 @@ class Clipping(Rule):
         self._clipped.clear()
 
     def scaler_step(self, event: Any) -> None:
-        """Forget the open clips if the scaler skipped the step, which would have used them."""
+        """If the scaler skipped the step, forget the clips that waited for it; record the line of the step."""
         if not event.taken:
             self._open.clear()
         self._clipped.clear()
         self._scaled[event.optimizer] = event.site
 
     def _close(self, site: Site) -> None:
-        """End the last clip of a line; count it as missed if an unclipped optimizer stepped after it."""
+        """Count the last clip at a line as missed if the optimizer that stepped after it had unclipped gradients."""
         clip, _, missed = self._open.pop(site, (None, (), -1))
         if clip is not None and missed >= 0:
             self.times[site, "missed"] += 1
@@ -288,7 +288,7 @@ class Clipping(Rule):
             self.report(code, event.site, proof, edit)
 
     def _unscale(self, event: Clip) -> Edit | Cause:
-        """Return the edit that calls ``scaler.unscale_()`` above a clip. If it is uncertain, return only the line."""
+        """Return the edit that inserts ``scaler.unscale_()`` above a clip or, if uncertain, only its location."""
         params_of, site = self.state.params_of, event.site
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
         scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""

@@ -1,4 +1,4 @@
-"""Rules for learning-rate schedulers that step too early, too often or too rarely."""
+"""A rule for learning-rate schedulers with a wrong pace, a wrong mode, or an optimizer that never steps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..source.blocks import loops_around
 from ..source.syntax import arguments, calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
-_MAX_SCHEDULERS = 256  # number of schedulers to track; a loop over tasks may create one for each
+_MAX_SCHEDULERS = 256  # maximum number of tracked schedulers; a loop over tasks may create one for each task
 _STEPS_TO_JUDGE_START = 6  # scheduler steps after which it is clear whether the scheduler outpaces the optimizer
-_MIN_UPDATES = 12  # updates that are needed to judge a pace
+_MIN_UPDATES = 12  # least number of updates from which a pace is judged
 _LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # fractions of the highest learning rate
-_STEPS_TO_TENTH = 76  # in scheduler steps; an ExponentialLR that decays to a tenth in fewer was meant to step per epoch
-_MIN_STEPS = 3  # steps of a scheduler
+_STEPS_TO_TENTH = 76  # an ExponentialLR that decays to a tenth in fewer steps was meant to step once per epoch
+_MIN_STEPS = 3  # least number of scheduler steps for a finding about another optimizer
 _RISES = re.compile(
     r"(?<![a-z])(acc|accuracy|auc|auroc|f1|m?iou|m?ap|dice|bleu|psnr|ssim|rewards?|returns?|recall|precision|r2)(?![a-z])",
     re.IGNORECASE,
@@ -34,15 +34,15 @@ class _Pace:
     def __init__(self, event: Schedule, calls: int) -> None:
         self.plan, self.optimizer = event.plan, event.optimizer
         self.first = self.last = event
-        self.start = self.now = calls  # updates at the scheduler's first step after an update, and now
-        self.count = self.extra = 0  # steps of the scheduler, and those without an update in between
-        self.before_updates = self.other_stepped = 0  # steps before any update, and while another optimizer stepped
-        self.first_line_repeats = False  # True if the line of the first step stepped again after an update
-        self.cuts = 0  # reductions of the learning rate
+        self.start = self.now = calls  # numbers of updates: at the scheduler's first step after any update, and now
+        self.count = self.extra = 0  # scheduler steps after an update, and steps with no update since the one before
+        self.before_updates = self.other_stepped = 0  # steps before any update, and steps while another optimizer steps
+        self.first_line_repeats = False  # True if the line of the first step ran again after an update
+        self.cuts = 0  # number of reductions of the learning rate
         self.passes = 0  # number of the newest backward pass at the scheduler's last step
         self.fast: Site | None = None
-        self.peak = self.rate = self.used = event.before  # learning rates: the highest, the newest, the last update's
-        self.low = 0  # updates with at most a hundredth of the highest learning rate
+        self.peak = self.rate = self.used = event.before  # learning rates: highest, newest, and that of the last update
+        self.low = 0  # number of updates with at most a hundredth of the highest learning rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
         self.start = self.start if self.count else calls
@@ -60,7 +60,7 @@ class _Pace:
 
     @property
     def each(self) -> float:
-        """Mean number of updates between two steps of the scheduler."""
+        """The mean number of updates between consecutive steps of the scheduler."""
         return (self.now - self.start) / max(1, self.count - 1)
 
     @property
@@ -69,13 +69,13 @@ class _Pace:
 
 
 class Scheduling(Rule):
-    """A scheduler that steps before its optimizer, more often than it, or at a pace that does not fit its schedule.
+    """A scheduler that steps before or more often than its optimizer, or at a pace that does not fit its schedule.
 
     The pace is judged by the learning rates, the steps of the scheduler and of its optimizer, the length of the
-    schedule, and the number of epochs in the learner's loop. Schedulers that a library steps are not judged. The
-    numbers prove that the learning rate was close to 0 for a large part of the updates, that a schedule as long as the
-    epochs ran several times, or that a schedule for all batches hardly moved. It is a warning, not an error, because
-    this is very likely, but not certainly, a mistake.
+    schedule, and the number of epochs in the learner's loop. Schedulers that a library steps are not judged. A pace is
+    reported if the learning rate was close to 0 for a large part of the updates, if a schedule as long as the epochs
+    ran several times, or if a schedule for all batches hardly moved. The severity is only "warning", because such a
+    pace is very likely, but not certainly, a mistake.
     """
 
     SCHEDULER_BEFORE_OPTIMIZER = Code(
@@ -125,7 +125,7 @@ class Scheduling(Rule):
         if calls == 0:
             pace.before_updates += 1
             return
-        # The optimizer is idle without new passes or between micro-batches; other losses, as in a GAN, do not count.
+        # The optimizer is idle if no pass followed the last scheduler step, or if passes to its weights await a step.
         since = self.state.since.get(event.optimizer)
         idle = pace.passes == self.state.newest or (since is not None and bool(since.backwards))
         extra = pace.count > 0 and calls == pace.now and idle
@@ -170,7 +170,7 @@ class Scheduling(Rule):
     def _wrong_way(self, pace: _Pace) -> None:
         """Report a ReduceLROnPlateau that reduced the learning rate although its metric improved.
 
-        It is only a hint: whether a rising metric is an improvement is guessed from its name in the source.
+        The severity is "hint", because it is guessed from the metric's name in the source whether higher is better.
         """
         first, last, site, rising = pace.first.metric, pace.last.metric, pace.last.site, pace.plan.mode == "min"
         text = _argument(site) if pace.cuts and (first < last if rising else first > last) else ""
@@ -182,7 +182,7 @@ class Scheduling(Rule):
             self.report(self.WRONG_WAY, site, proof, cause, mode=pace.plan.mode, right=right, expected=expected)
 
     def _early(self, pace: _Pace) -> None:
-        """Report a single step before any update; several steps, or a step in another line, may resume a schedule."""
+        """Report a scheduler that stepped once before any update, unless the step may belong to resumed training."""
         if pace.count and pace.before_updates == 1 and pace.first_line_repeats and not pace.extra:
             site, proof = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
             self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, proof, _edit(site))
@@ -190,8 +190,8 @@ class Scheduling(Rule):
     def _every_batch(self, pace: _Pace) -> None:
         plan, epochs, length = pace.plan, pace.plan.epochs, pace.plan.length
         if length and epochs and length % max(1, round(pace.updates / epochs)) == 0:
-            return  # the schedule's length is a whole number of epochs, in updates
-        fits = 0 < length <= epochs and pace.updates >= 3 * length  # fits the epochs, far too short for the updates
+            return  # the schedule is as long as the updates of a whole number of epochs
+        fits = 0 < length <= epochs and pace.updates >= 3 * length  # the schedule fits the epochs, but not the updates
         if plan.halves:
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
@@ -209,7 +209,7 @@ class Scheduling(Rule):
         here, there = (loops_around(path(site))[:1] for site in sites)
         epochs = plan.epochs if plan.nested or here != there else 0  # a loop over updates has no epochs
         if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * epochs:
-            return  # the schedule fits the epochs, some of which may not have run yet
+            return  # the schedule may be made for epochs, some of which may not have run yet
         if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, epochs * pace.each)):
             went = f"went from {pace.first.before:.3g} to {pace.rate:.3g}"
             self._say(self.TOO_RARELY, pace, f"{pace.count} of its {length} steps", went)
@@ -221,12 +221,12 @@ class Scheduling(Rule):
 
 
 def _edit(site: Site) -> Cause | None:
-    """Return the location of a scheduler's step; None if its line calls a library's trainer instead."""
+    """Return the location of a line that steps a scheduler, or None if the line only calls a library's trainer."""
     return Cause(*site) if ".step(" in source_line(site) else None
 
 
 def _argument(site: Site) -> str:
-    """Return the source of the first argument of the only ``step()`` call at a line; "" if there is none."""
+    """Return the source of the first argument of the only ``step()`` call at a line, or "" if there is no such call."""
     calls = [call for call, _ in calls_of(nodes_at(site), "step")]
     values = arguments(calls[0]) if len(calls) == 1 else []
     return ast.unparse(values[0]) if values else ""

@@ -25,12 +25,12 @@ from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts
 from .base import EditLike, Rule, how_many, numbered
 
-_MIN_STEPS = 4  # steps of an optimizer
-_REGULAR_CLEARINGS = 5  # clears at equal intervals, for example by code that logs gradients and clears them
+_MIN_STEPS = 4  # least number of steps of an optimizer that never had a gradient
+_REGULAR_CLEARINGS = 5  # empty steps at equal intervals, as when code logs gradients and clears them every 10 updates
 
 
 class EmptyStep(Rule):
-    """A step finds no new gradients: they were cleared or not computed, or parameters are frozen, stale or cut off."""
+    """A step finds no new gradient: it was cleared or not computed, or parameters are frozen, replaced or cut off."""
 
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
@@ -81,9 +81,9 @@ class EmptyStep(Rule):
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(entry.used_by != step.optimizer for entry in facts.passes):
             return
-        empty = not facts.passes  # if not, the optimizer has already applied all these passes
+        empty = not facts.passes  # if False, the optimizer has already applied all passes in its gradients
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
-            return  # gradients were written without changing the version counter, for example through .data
+            return  # gradients were written to without a change of the version counter, for example through .data
         if empty and since.clearings:
             self._wiped(facts)
         elif empty and step.frozen and step.frozen == step.params:
@@ -105,7 +105,7 @@ class EmptyStep(Rule):
                 self.report(self.NEVER_ANY, self.state.last[optimizer].step.site, proof)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
-        """Count an empty step of the kind ``code``, and return the count; return 0 while such steps are too rare."""
+        """Count a step that was empty for the reason ``code``; return the count, or 0 while such steps are too rare."""
         times = self.count((code, facts.step.optimizer))
         return times if times >= 2 and 2 * times >= facts.number else 0
 
@@ -135,24 +135,24 @@ class EmptyStep(Rule):
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
         if self.state.optimizers[optimizer].is_custom_class:
-            return  # a custom class may need no gradients, for weight averaging or gradient-free search
+            return  # a custom optimizer may need no gradients, as in weight averaging or gradient-free search
         if times := self._repeats("without", facts):
             proof = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
             missing = partial(self._missing, site, scaled=facts.step.scaler)
             self._explain(self.STEP_WITHOUT_BACKWARD, optimizer, site, proof, missing)
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
-        """Return the edit for a ``backward`` without parentheses, or for a missing ``loss.backward()`` above a step."""
+        """Return the edit or location for a missing ``loss.backward()`` or for its missing parentheses, or None."""
         if named := without_brackets([step[0]], "backward"):
             return named
         if mentions_call(step, "backward") or self.log.passes.grad_calls:
-            return None  # backward() is not reached, or belongs to another loss
+            return None  # backward() exists, but is not reached or belongs to another loss
         loss = loss_above(step)
         return beside(step, "above", f"{loss}.backward()") if loss and not scaled else Cause(*step, insert="above")
 
     def _unreached(self, facts: StepFacts) -> None:
         if facts.since.after:
-            self._without(facts)  # a model was called, but the passes belong to another loss
+            self._without(facts)  # a model was called after the newest pass, which belongs to another loss
             return
         if not (times := self._repeats("unreached", facts)):
             return
@@ -160,12 +160,12 @@ class EmptyStep(Rule):
         stale = params & ~called if called & facts.since.elsewhere else 0
         newest = self.state.newest_site if self.state.newest_site != NO_SITE else facts.step.site
         if not stale and not called & params:
-            return  # its model was not called: this optimizer is pausing
+            return  # the optimizer's model was not called, so the optimizer is only pausing
         if not stale:
             proof = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = [cut for cut in self.state.cuts if cut.lost & params or cut.name in TAKES_NUMBERS]
             self._explain(self.GRAPH_BROKEN, optimizer, newest, proof, partial(cut_place, cuts))
-        elif updates_by_hand(newest) == newest:  # otherwise a line of the learner updates weights
+        elif updates_by_hand(newest) == newest:  # otherwise the learner's code updates weights without an optimizer
             late = self.log.models.registered_after(called & facts.since.elsewhere, optimizer)
             proof = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
             site = self.context.made_at(optimizer, facts.step.site)
@@ -174,7 +174,7 @@ class EmptyStep(Rule):
 
 
 def in_no_module(stale: int, total: str) -> str:
-    """Return the number of stale parameters as a phrase: "2 of 6 parameters belong to no module that runs"."""
+    """Return a clause with the number of parameters in ``stale``: "2 of 6 parameters belong to no module that runs"."""
     return f"{stale.bit_count()} of {total} {'belongs' if stale.bit_count() == 1 else 'belong'} to no module that runs"
 
 
@@ -203,7 +203,7 @@ class NeverSteps(Rule):
                 self.report(self.NEVER_STEPS, site, proof, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
-        """Return the line to report, and the edit for a step that is not called, never reached, wrong or missing."""
+        """Return the line to report, and the edit or location for a missing, unreached or wrong ``step()``, or None."""
         log, site, names_of = self.log, backwards[-1], self.log.names.optimizers
         files, name, names = log.files(), self.context.variable(optimizer), names_of.get(optimizer, [])
         if not names:

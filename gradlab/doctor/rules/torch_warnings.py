@@ -24,11 +24,11 @@ _MAX_WARNINGS = 64  # different warnings
 _PYTHONS = ("warnings.py", "_py_warnings.py")
 _FROM_CPP = " (Triggered internally at "
 _NOT_ABOUT_TRAINING = re.compile(
-    # the hardware and its libraries
+    # warnings about hardware and its libraries
     "CUDA|GPU|[Dd]river|is not available|worker|pin_memory|NNPACK|MKL|XLA|contiguous chunk|"
-    # planned API changes and performance
+    # warnings about planned API changes and about performance
     "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
-    # intentional code, or a matter of style
+    # warnings about code that is intentional or a matter of style
     "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|"
     "get_last_lr"
 )
@@ -87,10 +87,10 @@ class TorchWarnings(Rule):
     """A rule that records PyTorch's warnings during the watch, and reports those that no other finding covers."""
 
     def _begin(self) -> None:
-        self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before it
+        self._warnings: dict[tuple[Site, str], int] = {}  # line and message of a warning -> number of passes before it
 
     def hear(self, original: Original) -> Any:
-        """Return a ``warnings.showwarning`` that also records warnings and moves gradlab's to the learner's line."""
+        """Return a ``showwarning`` that also records warnings, and shows those of gradlab at the learner's line."""
 
         def showwarning(message: Any, category: Any, filename: str, lineno: int, *rest: Any, **named: Any) -> None:
             if self.log.is_watched_thread():

@@ -28,18 +28,18 @@ from .base import Rule
 from .modes import Validation
 from .stepping import EmptyStep
 
-_MIN_CALLS = 3  # steps, or calls to a model
+_MIN_CALLS = 3  # least number of steps of an optimizer, or of calls to a model
 _MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
-_SOURCE_NAME = re.compile(r"source|src")  # if another name matches, "target" means a domain or a language
+_SOURCE_NAME = re.compile(r"source|src")  # if another name of the module matches, its "target" is a domain or language
 
 
 class FrozenMoves(Rule):
     """Frozen weights that old gradients or momentum still change, and frozen BatchNorm layers whose statistics change.
 
-    It is a warning for weights that steps changed without a new gradient, after backward passes had reached them.
-    It is a hint for statistics, since a layer may adapt to new data intentionally. A layer counts if it is called in
-    training mode after eval() on it or on a module around it, or while only normalization layers are frozen.
+    The severity is "warning" for weights that steps changed without a new gradient, after backward passes had reached
+    the weights. It is "hint" for statistics, since a layer may adapt to new data intentionally. A layer is reported if
+    it is in training mode after eval() on it or on a module around it, or if only normalization layers are frozen.
     """
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
@@ -57,8 +57,8 @@ class FrozenMoves(Rule):
 
     def _begin(self) -> None:
         self._moved: defaultdict[int, int] = defaultdict(int)  # optimizer -> frozen weights that its steps changed
-        self._norms: dict[Site, tuple[int, Site]] = {}  # line that calls a model -> frozen weights, line of train()
-        self._turned: dict[int, Site] = {}  # module -> line that put it into training mode
+        self._norms: dict[Site, tuple[int, Site]] = {}  # line of a model call -> frozen norm weights, line of train()
+        self._turned: dict[int, Site] = {}  # id of a module -> line that put it into training mode
 
     def mode(self, event: Mode) -> None:
         if event.training and len(self._turned) < _MAX_KNOWN:
@@ -89,7 +89,7 @@ class FrozenMoves(Rule):
 
 
 class UncopiedState(Rule):
-    """``load_state_dict()`` gets the object's own tensors, which later steps have changed, so it restores nothing."""
+    """``load_state_dict()`` restores nothing: it gets the tensors in use, not copies, and steps have changed them."""
 
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
@@ -110,7 +110,7 @@ class UncopiedState(Rule):
 def _copied(site: Site) -> Edit | Cause | None:
     """Return the edit that clones the tensors of a model's ``state_dict()``.
 
-    Return only the line if the call is not unique, spans lines, or mentions an optimizer, a scheduler or a scaler.
+    Return only the line's location unless it has one call, on one line, that names no optimizer, scheduler or scaler.
     """
     call = single_or_none(call for call, _ in calls_of(nodes_at(site), "state_dict"))
     text = text_of(cause := node_place(site[0], call)) if call is not None else ""
@@ -120,7 +120,7 @@ def _copied(site: Site) -> Edit | Cause | None:
 
 
 class TiedWeights(Rule):
-    """Two weights that lost their tie, or one module under two names; a hint, since both may be intentional."""
+    """Two weights that are no longer tied, or one module with two names: a hint, since either may be intentional."""
 
     TIED_WEIGHTS = Code(
         "tied-weights",
@@ -166,7 +166,7 @@ class TiedWeights(Rule):
 class DropoutInEvaluation(Rule):
     """``F.dropout`` without ``training=`` in the forward() of a model that is called in evaluation mode.
 
-    The default is training=True in both modes. It is a hint, since sampling with dropout may be intentional.
+    By default, dropout is active in both modes. The severity is "hint", as sampling with dropout may be intentional.
     """
 
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
@@ -193,7 +193,7 @@ class DropoutInEvaluation(Rule):
 
 
 def _ignores_mode(call: ast.Call) -> bool:
-    """Return whether a call is of F.dropout or a variant, and no argument passes or mentions ``training``."""
+    """Return whether a call is to F.dropout or a variant of it, and no argument passes or mentions ``training``."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
-    mentions = "training" in ast.unparse(call)  # for example in a dropout rate that depends on the mode
+    mentions = "training" in ast.unparse(call)  # True also for a dropout rate that depends on the mode
     return bool(drops) and not mentions and len(call.args) < 3 and all(keyword.arg for keyword in call.keywords)

@@ -1,4 +1,4 @@
-"""Rules for parameters in no optimizer or in several, recreated optimizers, and parameters never reached."""
+"""Rules for parameters in no optimizer, in several or without a gradient, and for optimizers made repeatedly."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .losses import LossFlaws
 from .stepping import EmptyStep, in_no_module
 
 _MAX_OPTIMIZERS = 512
-_MIN_REMADE = 2  # earlier optimizers that make a pattern
-_STATELESS_BY_DESIGN = ("LBFGS",)  # created anew for each problem, such as a batch in calibration
+_MIN_REMADE = 2  # least number of earlier optimizers for the same parameters
+_STATELESS_BY_DESIGN = ("LBFGS",)  # often created anew for each problem on purpose, as in calibration
 _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
     r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
@@ -32,11 +32,11 @@ _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 class OptimizerRemade(Rule):
     """A line that repeatedly makes a new optimizer for the same parameters, in the loop that trains them.
 
-    The line makes at least three optimizers with momentum or averages for the same tensors. Each takes its first step
-    from the weights that the previous one left, so they do not belong to separate tasks or clients.
+    The line makes at least three optimizers with momentum or averages for the same tensors. Each optimizer takes its
+    first step from the weights that the previous one left, so they do not belong to separate tasks or clients.
 
-    If any optimizer takes several steps, the line is not reported if it looks intentional: different settings each
-    time, an ``if`` around the line, a loop over tasks, folds or clients, or several epochs for each optimizer.
+    Unless each optimizer takes a single step, a line that looks intentional is not reported: its settings differ each
+    time, an ``if`` or a loop over tasks, folds or clients is around it, or each optimizer runs for several epochs.
     """
 
     OPTIMIZER_REMADE = Code(
@@ -61,7 +61,7 @@ class OptimizerRemade(Rule):
             settings.add(new.settings)
         if step.resumes < _MIN_REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
             return
-        others = len(settings) >= step.resumes  # different settings each time, as in phases of fine-tuning
+        others = len(settings) >= step.resumes  # True if settings differ each time, as in phases of fine-tuning
         alike = [number for number, other in self.state.optimizers.items() if other.site == new.site]
         several = any(self.state.steps.get(number, 0) > 1 for number in alike)
         if several and _meant(new.lines, step.lines, others=others):
@@ -72,21 +72,21 @@ class OptimizerRemade(Rule):
 
 
 def _meant(new: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
-    """Return whether the source suggests that the new optimizer is intentional."""
+    """Return whether the loops around the creation and the step suggest that new optimizers are intentional."""
     loops = loops_around(new)
     if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].text.lower())):
         return True
     if _MEANT.search(f"{loops[0].text} {loops[0].through}".lower().replace("_", " ")):
         return True
-    return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs per optimizer
+    return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # each optimizer runs several epochs
 
 
 class SharedParams(Rule):
     """Two optimizers that share parameters and take turns in stepping them.
 
-    It is a warning if a whole network gets gradients but is in no optimizer: then one of the two holds the wrong
-    network. It is a hint if both hold exactly the same parameters, which may be intentional, as in an adversarial
-    autoencoder. Other overlaps are not reported, and neither are custom optimizer classes, such as SAM.
+    The severity is "warning" if a whole network gets gradients but is in no optimizer, since one of the two optimizers
+    then holds the wrong network. It is "hint" if both hold exactly the same parameters, which may be intentional, as in
+    an adversarial autoencoder. Other overlaps and custom optimizer classes, such as SAM, are not reported.
     """
 
     PARAMS_IN_TWO_OPTIMIZERS = Code(
@@ -106,7 +106,7 @@ class SharedParams(Rule):
     def _begin(self) -> None:
         self._last_turn: dict[int, int] = {}  # optimizer -> position of its last step among all steps
         self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> count
-        self._reached: Counter[int] = Counter()  # optimizer -> parameters that its passes added to
+        self._reached: Counter[int] = Counter()  # optimizer -> parameters that the passes of its steps added to
 
     def step(self, facts: StepFacts) -> None:
         number, params_of = facts.step.optimizer, self.state.params_of
@@ -146,9 +146,9 @@ class SharedParams(Rule):
 class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
-    It is a warning for layers in a plain list, parameters made after the optimizer, layers closer to the loss than all
-    stepped ones, and whole networks that are separate from the stepped ones, such as a critic, or have a loss that no
-    step uses. It is a hint for all other parameters, which may be left out intentionally.
+    The severity is "warning" for layers in a plain list, parameters made after the optimizer, layers closer to the loss
+    than all stepped layers, and whole networks that are separate from the stepped networks, such as a critic, or whose
+    own loss no step uses. It is "hint" for all other parameters, which may be left out intentionally.
     """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
@@ -186,9 +186,9 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._step: dict[int, Step] = {}  # parameters in no optimizer -> last step that used a pass that added to them
-        self._first: dict[int, int] = {}  # the same parameters -> number of the first pass that added to them
-        self._late: dict[int, Site | None] = {}  # the same parameters -> line that registered them after the optimizer
+        self._step: dict[int, Step] = {}  # parameters in no optimizer -> last step with a pass that reached them
+        self._first: dict[int, int] = {}  # parameters in no optimizer -> number of the first pass that reached them
+        self._late: dict[int, Site | None] = {}  # parameters -> line that registered them after the optimizer, or None
         self._by_hand = False  # True if other code changed gradients, for example by copying them between models
         self._moved = 0  # parameters whose weights were written to, including through .data
 
@@ -197,18 +197,18 @@ class MissingParams(Rule):
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
             if missing := backward.added & ~self.state.covered:
-                if missing not in self.times:  # now, since the model may be freed before the end
+                if missing not in self.times:  # looked up now, since the model may be freed before the watch ends
                     self._late[missing] = self.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
                 self._step[missing] = facts.step
                 times = self.count(missing)
-                # In a loop without optimizers, the listener compares the weights.
+                # In a loop without optimizers, the listener for backward passes compares the weights itself.
                 if times & (times - 1) == 0 and facts.step.optimizer != MANUAL_UPDATE:
                     self._moved |= self.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
-            return  # that finding explains it: an optimizer holds the wrong network
+            return  # another finding gives the reason: an optimizer holds the wrong network
         self._moved |= self.log.index.weights_changed() if self.times else 0
         for params, times in self.times.items():
             missing = self.context.never_moved(params)
@@ -217,7 +217,7 @@ class MissingParams(Rule):
         self._judge_own_losses()
 
     def _judge_own_losses(self) -> None:
-        """Report whole networks with a loss whose gradients no step uses, such as a critic without an optimizer."""
+        """Report whole networks, such as a critic without an optimizer, if no step uses gradients of their own loss."""
         if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         by_path: defaultdict[int, list[Backward]] = defaultdict(list)
@@ -239,14 +239,14 @@ class MissingParams(Rule):
         models, order = self.log.models.all(), self.log.models.order
         registered = union_bits(model.params for model in models)
         same = any(model.params & missing and model.params & step.params for model in models)
-        stray = missing & ~registered  # such as layers in a plain Python list
+        stray = missing & ~registered  # in no registered module, such as layers in a plain Python list
         near = [order[n] for n in bit_positions(missing) if n in order]
         stepped = [order[n] for n in bit_positions(step.params) if n in order]
         both = bool(near and stepped)
         # A backbone, or all weights except biases, may be left out on purpose, but not a head after all stepped layers.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self.state.training == missing
-        # A network separate from the stepped ones, such as a critic: neither receives an output of the other.
+        # A critic, for example, is separate: neither it nor the stepped networks get an input that requires a gradient.
         apart = not (missing | step.params) & self.state.given_outputs and step.params & registered == step.params
         critic = both and trained and self.context.whole_models(missing) == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
@@ -268,13 +268,13 @@ class MissingParams(Rule):
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, where)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
-        elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # otherwise the detached term explains it
+        elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # otherwise a detached term is the reason
             self._say(self.MEANT_SO, missing, times, site, cause_at(where), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, site: Site) -> Edit | Cause | None:
         """Return the edit that inserts an ``add_param_group`` call for a module's parameters below ``site``.
 
-        If the optimizer or the module is not in scope there, return only the location of that line.
+        Return only the location of ``site``, or None for NO_SITE, if the optimizer or the module is not in scope there.
         """
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, site) or not in_scope(module, site):
@@ -286,7 +286,7 @@ class MissingParams(Rule):
         self.report(code, site, proof + self.context.listed(missing), edit, of=of)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
-        """Report an optimizer with parameters that were replaced before pass ``first``; return whether it has any."""
+        """Return whether the optimizer holds parameters replaced in the model before pass ``first``; report it."""
         models = self.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
@@ -315,7 +315,7 @@ class ModulesWithoutGradient(Rule):
         context, state, index = self.context, self.state, self.log.index
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
-            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # frozen or updated otherwise
+            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # not those frozen or written to
             cut = cut_place(cut for cut in state.cuts if cut.lost & never)
             if cut is not None and never != params and state.steps.get(optimizer):
                 proof = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "

@@ -18,7 +18,7 @@ _ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
 
 @dataclass(frozen=True)
 class EnclosingLoop:
-    """A ``for`` or ``while`` statement around a line; instances are equal if they have the same file and line."""
+    """A ``for`` or ``while`` statement around a line, which is compared by its file and first line."""
 
     file: str
     line: int
@@ -51,13 +51,13 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
-    """Return the only one of ``names`` that the line's function uses or, if it uses none, has in scope; or ""."""
+    """Return the only one of ``names`` used in the function around ``site`` (if none, the only one in scope), or ""."""
     used = {dotted(node) for node in syntax.own_nodes(function_around(site))} & set(names)
     return syntax.single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cause | None:
-    """Return the location for a missing ``train()`` in the innermost block with lines of both paths, or None."""
+    """Return the location for a missing ``train()``, in the innermost block with a line of each path, or None."""
     for call in call_path:
         scope = function_around(call)
         eval_site = next((site for site in eval_path if site[0] == call[0] and function_around(site) is scope), None)
@@ -70,7 +70,7 @@ def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cau
                 break
         else:
             return None
-        trained, evaluated = matches[0][0], matches[1][0]  # indices; statements between them may need evaluation mode
+        trained, evaluated = matches[0][0], matches[1][0]  # positions in ``body``; statements between may need eval()
         start = 0 if evaluated > trained else trained if eval_site == eval_path[0] else evaluated + 1
         if trained == evaluated or (start == 0 and isinstance(block, (ast.Module, ast.If))):
             return None
@@ -80,17 +80,17 @@ def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cau
 
 
 def validation_place(call: Site, training: Collection[Site]) -> Cause:
-    """Return the location above the outermost block around ``call`` without training lines, or above the call."""
+    """Return the location above the outermost loop or ``with`` around ``call`` that never trains, or above ``call``."""
     blocks = [block for block in statements_around(call, _BLOCKS) if not _trains(block, call[0], training)]
     around = [*reversed(blocks), *statements_around(call, ast.stmt)]
     return Cause(call[0], around[0].lineno if around else call[1], insert="above")
 
 
 def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
-    """Return the edit or location for a missing ``no_grad``: above the function around ``call``, or the outermost loop.
+    """Return the edit or location for a missing ``no_grad``, above the function or the outermost loop around ``call``.
 
-    The function or loop must contain no training lines; return None if both do. ``used`` is True if a later backward
-    pass may have used a graph of the call; then only loops are considered.
+    The function or loop must contain no line of ``training``, or None is returned. If ``used`` is True, a later
+    backward pass may have used a graph of the call, and only loops are considered.
     """
     file, function = call[0], function_around(call)
     if not isinstance(function, ast.Module) and not used and not _trains(function, file, training):
@@ -105,7 +105,7 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return the location of an iterator that is made outside the loop where a clip or its caller uses it by name."""
+    """Return the location that makes an iterator outside the loop in which a line of ``path`` uses it, or None."""
     for site in path:
         calls = [node for node in syntax.nodes_at(site) if isinstance(node, ast.Call)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):

@@ -14,7 +14,7 @@ from .syntax import called, called_on, calls_of, dotted, function_around, node_p
 
 
 def statement_at(site: Site) -> ast.stmt | None:
-    """Return the innermost statement at a line; None if it is compound or not the first in its line."""
+    """Return the innermost statement at a line, or None if it is compound or is not the first on its line."""
     for statement in syntax.statements_around(site, ast.stmt):
         before = syntax.source_line((site[0], statement.lineno))[: statement.col_offset]
         return None if hasattr(statement, "body") or before.strip() else statement
@@ -22,12 +22,12 @@ def statement_at(site: Site) -> ast.stmt | None:
 
 
 def call_at(site: Site, method: str) -> ast.Call | None:
-    """Return the only call to ``method`` in the statement at ``site``; None if there is not exactly one."""
+    """Return the only call to ``method`` in the statement at ``site``, or None if there is not exactly one."""
     return single_or_none(call for call, _ in calls_of(ast.walk(statement_at(site) or ast.Pass()), method))
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
-    """Return "scaler" for ``scaler.step()`` at a line; "" if it has no name, or ``other`` is in another function."""
+    """Return "scaler" for ``scaler.step()``, or "" if the object has no name or ``other`` is in another function."""
     here = other is None or function_around(site) is function_around(other)
     return dotted(called_on(call_at(site, method))) if here else ""
 
@@ -43,7 +43,7 @@ def mentions_call(site: Site, method: str) -> bool:
 
 
 def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Edit | Cause | None:
-    """Return the edit that adds parentheses to the only statement ``name.method`` for any of ``names``; or None."""
+    """Return the edit that adds parentheses to the only statement ``name.method`` with one of ``names``, or None."""
     named = single_or_none(
         node_place(file, node.value)
         for file, node in syntax.nodes_in(files)
@@ -54,7 +54,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
-    """Return the location of the ``if`` test around the only unreached call to ``method`` on ``names``; or None."""
+    """Return the location of the ``if`` test around the only call ``name.method()`` that was not reached, or None."""
     calls = [(file, call, on) for file, node in syntax.nodes_in(files) for call, on in calls_of([node], method)]
     sites = [(file, call.lineno) for file, call, on in calls if is_named(on, names)]
     file, line = single_or_none(site for site in sites if site not in reached) or NO_SITE
@@ -63,7 +63,7 @@ def never_reached(files: Iterable[str], method: str, reached: Collection[Site], 
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
-    """Return the edit that replaces a repeated step of ``others`` with one of ``name``, which was cleared; or None."""
+    """Return the edit that replaces a wrong, repeated step of ``others`` by a step of the cleared ``name``, or None."""
     nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
@@ -76,12 +76,12 @@ def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cau
 
 
 def is_named(node: ast.AST, names: Collection[str]) -> bool:
-    """Return whether an expression has the same last part as one of ``names``; True if ``names`` is empty."""
+    """Return whether the last part of an expression is that of one of ``names``, or True if ``names`` is empty."""
     return not names or ast.unparse(node).split(".")[-1] in [name.split(".")[-1] for name in names]
 
 
 def in_scope(name: str, site: Site) -> bool:
-    """Return whether a new line next to ``site`` can use ``name``, which its function, class or file defines."""
+    """Return whether the function, class or file of ``site`` defines ``name``, so that a new line there can use it."""
     scope, parts = function_around(site), re.split(r"[.\[]", name)
     if parts[0] == "self":  # the attribute must be used in the same class
         kinds = [node for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, ast.ClassDef)]
@@ -99,12 +99,12 @@ def in_scope(name: str, site: Site) -> bool:
 
 
 def name_in_scope(names: Iterable[str], site: Site) -> str:
-    """Return the first of ``names`` that a new line next to ``site`` can use; "" if there is none."""
+    """Return the first of ``names`` that a new line next to ``site`` can use, or "" if there is none."""
     return next((name for name in names if in_scope(name, site)), "")
 
 
 def loss_above(site: Site) -> str:
-    """Return the only variable assigned a loss above a line, in the same loop; "" if there is not exactly one."""
+    """Return the only loss variable assigned above a line, in the same loop, or "" if there is not exactly one."""
     sources: dict[str, set[str]] = {}
     for node in own_nodes(function_around(site)):
         if isinstance(node, ast.Assign) and node.lineno < site[1] and "loss" in dotted(node.targets[0]).lower():
@@ -116,7 +116,7 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the location of the only comparing ``if`` test around a line of ``path``, preferably one with ``%``."""
+    """Return the only ``if`` test that compares (``%`` preferred) around a line of ``path``, as a location, or None."""
     for site in path:
         tests = [(ast.unparse(branch.test), branch.test) for branch in syntax.statements_around(site, ast.If)]
         if compared := [(text, test) for text, test in tests if "__name__" not in text and re.search("==|[<>]", text)]:
@@ -126,7 +126,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 
 def with_loss(site: Site, template: str) -> Edit | Cause:
-    """Return the edit that puts the loss of ``loss.backward()`` into ``template`` ("{} / 4"), or just the location."""
+    """Return the edit that puts the loss of ``backward()`` into ``template``, as in "{} / 4", or only the location."""
     statement, call = statement_at(site), call_at(site, "backward")
     loss = called_on(call)
     if loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
@@ -138,7 +138,7 @@ def with_loss(site: Site, template: str) -> Edit | Cause:
 
 
 def replaced(site: Site, old: str, new: str) -> Edit | None:
-    """Return the edit that replaces ``old``; None unless the line is a whole statement that contains ``old`` once."""
+    """Return the edit that replaces ``old``, or None if the line is not a whole statement with ``old`` once in it."""
     statement, code = statement_at(site), syntax.source_line(site).partition("  #")[0].strip()
     if statement is None or statement.end_lineno != statement.lineno or code.count(old) != 1:
         return None
@@ -153,7 +153,7 @@ def updates_by_hand(site: Site) -> Site:
 
 
 def clears_by_hand(site: Site) -> Site:
-    """Return the first line that clears ``.grad`` by hand, or ``site`` itself unless one scope has all such lines."""
+    """Return the file's first line that clears ``.grad`` by hand, or ``site`` if several scopes or none contain one."""
     return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site)
 
 

@@ -20,9 +20,9 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
     """Return the location of the only ``state.detach()`` whose result is not used.
 
-    If there is no such call, return the edit or location for the only line that passes a state to a call and assigns it
-    again, in a loop around ``path`` or to an attribute. Return None if there are several such calls or lines.
-    ``values`` are the variables at ``path[0]``.
+    If there is no such call, return the edit or location for the only line in a loop around ``path`` that passes a
+    state, such as ``hidden``, to a call and assigns it again, or for the only such line with an attribute. Return None
+    if several calls or lines qualify. ``values`` are the variables at ``path[0]``.
     """
     nodes = list(syntax.nodes_in(files))
     detach_files = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
@@ -46,7 +46,7 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
 
 
 def _carried(node: ast.AST) -> set[str]:
-    """Return the names that an assignment passes to a call and assigns again; an empty set for other nodes."""
+    """Return the names that an assignment passes to a call and assigns again, or an empty set for other nodes."""
     if not isinstance(node, ast.Assign):
         return set()
     calls = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
@@ -62,7 +62,7 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the edit of the only in-place change of a result of ``made_by`` or, if none, of a tensor of ``shape``."""
+    """Return the edit, location or None for the only in-place change to a ``made_by`` result or a ``shape`` tensor."""
     ops = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
     ops = ops or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
     if (site := single_or_none(op.lines[0] for op in ops if op.lines)) is None:
@@ -83,7 +83,7 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
 
 
 def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
-    """Return the only line with a node ``wanted(node, name)`` in the function (for attributes, in the file), or 0."""
+    """Return the only line in the function (for attributes, in the file) whose node satisfies ``wanted``, or 0."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
     return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
@@ -94,12 +94,12 @@ def carries(node: ast.AST, name: str) -> bool:
 
 
 def adds(node: ast.AST, name: str) -> bool:
-    """Return whether a node adds to ``name``, such as ``losses.append(loss)`` or ``total += loss``."""
+    """Return whether a node adds to ``name``, as ``losses.append(loss)`` and ``total += loss`` do."""
     target: ast.AST | None = called_on(node, *_ADDS)
     if isinstance(node, ast.AugAssign):
         target = node.target
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-        # total = 0.9 * total + loss, and losses[i] = loss
+        # the forms total = 0.9 * total + loss and losses[i] = loss
         again = isinstance(node.value, ast.BinOp) and any(_same(dotted(part), name) for part in _parts(node.value))
         target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
     while isinstance(target, ast.Subscript):
@@ -113,7 +113,7 @@ def _same(other: str, name: str) -> bool:
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the operands of an operation or the elements of a container, recursively, or the expression itself."""
+    """Yield the operands of an operation or elements of a container, recursively, or the node if it is neither."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict)):
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.expr):
@@ -123,8 +123,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the edit that adds ``.detach()`` to tensors in a holder's line, or its location if they are unknown."""
-    if not holder.tensors:  # the function, such as a meter's update(), was not running when graphs were counted
+    """Return the edit that adds ``.detach()`` to the tensors in a holder's line, the location of the line, or None."""
+    if not holder.tensors:  # the line's function, such as a meter's update(), was not running when graphs were counted
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):

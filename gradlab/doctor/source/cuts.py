@@ -18,25 +18,25 @@ from .syntax import called, called_on, calls_op, node_place, nodes_at, single_or
 _NO_GRAD = re.compile("no_grad|inference_mode|set_grad_enabled")
 _REENTRANT = "use_reentrant=True"
 _MAKES = ("tensor", "as_tensor", "float", "from_numpy")
-_DEEP = 4  # assignments through which a number is followed
-_LONGEST = 60  # characters of a term
-_LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")  # endings of function names
+_DEEP = 4  # number of assignments through which a number is followed
+_LONGEST = 60  # maximum number of characters of a term's source
+_LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")  # endings of the names of loss functions
 _MOST = 8
 _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to", "float", "clone")
 
 
 def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
-    """Return the edit or location for the only cut in ``ops``, or for the only one that is not a detach()."""
+    """Return the edit or location for the only cut in ``ops``, or for the only one other than detach(), or None."""
     causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
     others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
     cause = single_or_none(causes) or single_or_none(others)
     if causes and cause is None and all(op.name == "grad" for op, _ in causes.values()):
-        return next(iter(causes))  # every call of grad() needs create_graph=True
+        return next(iter(causes))  # every call to torch.autograd.grad() needs create_graph=True: start with the first
     return _without(*causes[cause], cause) if cause is not None else None
 
 
 def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the location and node of a cut: a call, a comparison or no_grad. The node is None if it is ambiguous."""
+    """Return (location, node) of the call, comparison or no_grad that made a cut, (line, None) if unclear, or None."""
     for site in cut.lines:
         nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
         matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]
@@ -46,7 +46,7 @@ def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
             matches = [block for block in blocks if _NO_GRAD.search(ast.unparse(block))][:1]
         elif not matches:
             matches = [node for node in nodes if calls_op(node, cut.name)]
-            makers = [node for node in nodes if called(node) in _MAKES]  # torch.tensor(x.item()) is one cut
+            makers = [node for node in nodes if called(node) in _MAKES]  # count torch.tensor(x.item()) as one cut
             matches = [node for node in makers if any(part in ast.walk(node) for part in matches)] or matches
             if len(matches) > 1 or (not matches and site == cut.lines[-1]):
                 return Cause(*cut.lines[0]), None
@@ -56,7 +56,7 @@ def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
 
 
 def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
-    """Return the edit that removes a cut from its line, or the location if one replacement is not enough."""
+    """Return the edit that removes a cut from its line, or ``cause`` if one replacement would not be enough or safe."""
     text = syntax.text_of(cause)
     if _REENTRANT in text:
         return syntax.reworded(cause, text.replace(_REENTRANT, "use_reentrant=False"))
@@ -86,13 +86,13 @@ def _used_elsewhere(cause: Cause) -> bool:
 
 
 def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
-    """Return the calls that cut parameters off from a loss; ``numbers`` are calls that read numbers from tensors."""
+    """Return the calls, including item() or the like in ``numbers``, that cut parameters off from the loss ``root``."""
     number = None if root.made_of else _number_term(root, numbers, frame)
     return [*cuts(root), *([number[1]] if number is not None else [])]
 
 
 def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[LossTerm, ...]:
-    """Return the terms of a loss that may move no weight; ``numbers`` are calls that read numbers from tensors."""
+    """Return the terms of the loss ``root`` that may move no weight, including results of the calls in ``numbers``."""
     all_terms, loss_terms = list(terms(root)), list[LossTerm]()
     replaced = {_bare(term) for term in all_terms}
     for index, term in enumerate(all_terms):
@@ -119,7 +119,7 @@ def _bare(op: Op) -> Op:
 
 
 def _label(op: Op) -> str:
-    """Return the variable that a tensor is assigned to, or the source of the call that made it; "" if unknown."""
+    """Return the variable that a tensor is assigned to, the source of the call that made it, or "" if unknown."""
     for site in op.lines:
         for assign in statements_around(site, ast.Assign) if site == op.lines[0] else ():
             a_sum = isinstance(getattr(assign.value, "op", None), (ast.Add, ast.Sub))
@@ -132,9 +132,9 @@ def _label(op: Op) -> str:
 
 
 def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
-    """Return the source of a number in a sum, and the call that read it from a tensor; None if there is no such call.
+    """Return the source of the number in a term, and the call that read the number from a tensor, or None.
 
-    Calculations with Python numbers are not traced, so they are followed through the names in the term's line.
+    Calculations with Python numbers are not traced, so the search follows the assignments of the names in the source.
     """
     op = next((below for below in ops_below(term) if below.name in _MAKES), term)
     site = op.lines[0] if op.lines else NO_SITE
@@ -157,7 +157,7 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
 
 
 def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
-    """Return the call that read a number in an expression or in its variables from a tensor; None if there is none."""
+    """Return the call in ``side``, or in assignments to its variables, that read a number from a tensor, or None."""
     expressions, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
         calls = [node for value in expressions for node in ast.walk(value) if isinstance(node, ast.Call)]

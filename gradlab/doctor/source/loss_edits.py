@@ -18,7 +18,7 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that removes the activation before a loss or changes it to log_softmax; None if uncertain."""
+    """Return the edit that removes the activation before a loss or makes it log_softmax, a location, or None."""
     site, activation = flaw.source[-1], flaw.fields["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     if instead and activation != "softmax":
@@ -27,7 +27,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     activations = [call for call in calls if called(call) == activation]
     if not activations:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
-    if len(activations) > 1:  # only those in the first argument of a call
+    if len(activations) > 1:  # keep only those in the first argument of a call
         activations = [x for x in activations for call in calls if call.args and x in ast.walk(call.args[0])]
     if len(activations) != 1:
         return None
@@ -53,7 +53,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
-    """Return the edit that removes a call to a ``kind`` module, or replaces a ``kind`` layer in a model by Identity."""
+    """Return the edit that removes a call to a ``kind`` module or makes the layer an Identity, a location, or None."""
     for call in calls:
         modules = syntax.assigned(site[0], dotted(call.func))
         parts = [part for value in modules for part in ast.walk(value)]
@@ -81,7 +81,7 @@ def same_elements(shape: Shape, other: Shape) -> bool:
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the shape of a loss's target (() for intended pairs, None if unknown), and the edit of it or None."""
+    """Return the shape of a target (() for intended pairs, None if unknown), and its edit, its location or None."""
     targets = [(index, tensor) for index, tensor in enumerate(op.tensors) if not tensor.graph]
     if len(targets) != 1:
         return None, None

@@ -25,13 +25,13 @@ _Statement = TypeVar("_Statement", bound=ast.stmt)
 
 
 def source_line(site: Site) -> str:
-    """Return a line of the learner's source; "" if it can't be read."""
-    linecache.checkcache(site[0])  # the file may have been edited since
+    """Return a line of the learner's source, or "" if it cannot be read."""
+    linecache.checkcache(site[0])  # the file may have been edited since it was cached
     return linecache.getline(*site)
 
 
 def syntax_tree(file: str) -> ast.Module:
-    """Return the syntax tree of a file as it is now; an empty tree if the file can't be parsed."""
+    """Return the syntax tree of a file as it is now, or an empty tree if the file cannot be parsed."""
     linecache.checkcache(file)
     return _parsed("".join(linecache.getlines(file))) or _NOTHING
 
@@ -45,12 +45,12 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
-    """Yield (file, node) for all syntax nodes of some files."""
+    """Yield (file, node) for each syntax node of ``files``."""
     return ((file, node) for file in sorted(set(files)) for node in ast.walk(syntax_tree(file)))
 
 
 def nodes_at(site: Site) -> list[ast.AST]:
-    """Return the nodes that begin at a line."""
+    """Return the syntax nodes that begin on a line."""
     return list(_nodes_by_line(syntax_tree(site[0])).get(site[1], ()))
 
 
@@ -71,18 +71,18 @@ def node_place(file: str, node: ast.AST) -> Cause:
 
 
 def cause_at(site: Site) -> Cause | None:
-    """Return the location of a line; None for NO_SITE."""
+    """Return the location of a line, or None for NO_SITE."""
     return Cause(*site) if site[1] else None
 
 
 def single_or_none(items: Iterable[_Item]) -> _Item | None:
-    """Return the only item, apart from repetitions; None if there are several or none."""
+    """Return the only item, apart from repetitions, or None if there is no item or several different ones."""
     unique = set(items)
     return unique.pop() if len(unique) == 1 else None
 
 
 def holds(node: ast.AST, line: int) -> bool:
-    """Return whether a node spans a line."""
+    """Return whether ``line`` is one of the lines of a node."""
     return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # only for nodes with a location
 
 
@@ -98,7 +98,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def function_around(site: Site) -> Scope:
-    """Return the innermost function around a line or, outside functions, the module, which is empty if unreadable."""
+    """Return the innermost function around a line or, outside functions, the module (empty if it cannot be parsed)."""
     return scopes_around(site)[0]
 
 
@@ -111,7 +111,7 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statement], ...]) -> list[_Statement]:
-    """Return the statements of some kinds around a line, in the same function, the innermost first."""
+    """Return the statements of ``kinds`` around a line, in the same function, the innermost first."""
     statements = _own_statements(function_around(site))
     around = [node for node in statements if isinstance(node, kinds) and holds(node, site[1])]
     return sorted(around, key=lambda node: (-node.lineno, -node.col_offset))
@@ -123,18 +123,18 @@ def _own_statements(scope: Scope) -> list[ast.stmt]:
 
 
 def loop_around(site: Site) -> ast.stmt | None:
-    """Return the innermost loop around a line in the same function; None if there is none."""
+    """Return the innermost loop around a line in the same function, or None if there is none."""
     return next(iter(statements_around(site, LOOP_KINDS)), None)
 
 
 def called(node: ast.AST | None) -> str:
-    """Return the last part of the called name, "step" for ``optimizers[0].step()``; "" for nodes other than calls."""
+    """Return the last part of a called name, such as "step" for ``optimizers[0].step()``, or "" for other nodes."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else dotted(function)
 
 
 def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
-    """Return the ``x`` of ``x.method()``, for any method or only those in ``methods``; None for other nodes."""
+    """Return the ``x`` of ``x.method()``, for any method or only those in ``methods``, or None for other nodes."""
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(function, ast.Attribute) or (methods and function.attr not in methods):
         return None
@@ -142,7 +142,7 @@ def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
 
 
 def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls to any method, or only to those in ``methods``, each with its receiver."""
+    """Yield (call, receiver) for the calls among ``nodes`` to any method, or only to those in ``methods``."""
     for node in nodes:
         if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
             yield node, owner
@@ -184,7 +184,7 @@ def assigned(file: str, name: str) -> list[ast.expr]:
 
 
 def parameters(scope: ast.AST) -> list[str]:
-    """Return the names of a function's positional-or-keyword parameters; [] for other nodes."""
+    """Return the names of a function's positional-or-keyword parameters, or [] for other nodes."""
     return [parameter.arg for parameter in scope.args.args] if isinstance(scope, FUNCTIONS) else []
 
 
@@ -196,7 +196,7 @@ def dotted(node: ast.AST | None) -> str:
 
 
 def edited(cause: Cause, line: str) -> str | None:
-    """Return the source of a file with a line inserted or replaced; None if the result can't be parsed."""
+    """Return the source of a file with a line inserted or replaced, or None if the result cannot be parsed."""
     linecache.checkcache(cause.file)
     lines = [text.rstrip("\r\n") for text in linecache.getlines(cause.file)]
     if not 0 < cause.line <= len(lines):
@@ -229,7 +229,7 @@ def reworded(cause: Cause, text: str) -> Edit | Cause:
 
 
 def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
-    """Return the edit that replaces parts of a line, or the location of the line or single part if one spans lines."""
+    """Return the edit that replaces parts of a line, or only the location if a part spans lines or is elsewhere."""
     first, *more = texts
     line = source_line((first.file, first.line)).rstrip()
     for cause in sorted(texts, key=lambda cause: -cause.column):
@@ -239,7 +239,7 @@ def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
-    """Return the edit that inserts a line above or below ``site``, or its location if the file would not parse."""
+    """Return the edit that inserts a line above or below ``site``, or a location if the edited file would not parse."""
     edit = Edit(Cause(*site, insert=where), line)
     return edit if edited(edit.cause, line) is not None else Cause(*site)
 
@@ -249,7 +249,7 @@ def _indent(line: str) -> str:
 
 
 def excerpt(finding: Finding) -> str:
-    """Return the source line of a finding and the line to edit, with a mark; "" if neither can be read."""
+    """Return the source line of a finding and the line to edit, with a mark, or "" if neither can be read."""
     cause = finding.cause
     sites = {(part.file, part.line) for part in (finding, cause) if part is not None}
     shown = [(file, line, text) for file, line in sorted(sites) if (text := source_line((file, line)).rstrip())]

@@ -13,7 +13,7 @@ from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_no
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return the edit or location of the only plain list or dict that holds ``name`` ("net.hids[0].weight"), if any."""
+    """Return the edit or location for the only list or dict that holds ``name`` ("net.hids[0].weight"), or None."""
     last = name.split("[")[0].split(".")[-1]
     containers = {
         node_place(file, node): (node, target)
@@ -33,7 +33,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the location that froze parameters, or the edit of a line that failed to unfreeze ``parts``; or None."""
+    """Return the location that froze ``parts``, the edit of a line that failed to unfreeze them, or None."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # loop variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
@@ -47,7 +47,7 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
 
 
 def _freezes(node: ast.AST, names: set[str]) -> int | None:
-    """Return 0 for ``net.requires_grad = True``, 1 for a call that freezes a module, 2 for other freezing; or None."""
+    """Return 0 for ``net.requires_grad = True``, 1 for a call that freezes a module, 2 for other freezing, or None."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
         sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
         return 2 if sets == "False" else 0 if sets == "True" and _is_named_by(target.value, names) else None
@@ -76,7 +76,7 @@ def made_from_helper(site: Site) -> bool:
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
     """Return the edit that repeats, below ``later``, the assignment that starts at ``creation``.
 
-    Return only ``later`` if no assignment starts at ``creation``, or if the two sites' files or functions differ.
+    Return only the location of ``later`` if no assignment starts at ``creation`` or ``later`` is in another function.
     """
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):

@@ -9,7 +9,7 @@ from ..events import Backward, Clear, Step
 
 @dataclass(slots=True, eq=False)
 class GradPass:
-    """A backward pass whose gradient is in a ``.grad``, and the optimizer that has used it."""
+    """A backward pass that has added to a ``.grad``, and the optimizer whose step used the pass last."""
 
     backward: Backward
     used_by: int = -1
@@ -56,7 +56,7 @@ class SinceLastStep:
 
 @dataclass(frozen=True)
 class MaybeCleared:
-    """Parameters whose gradients are all zeros when first read: they were cleared, or zero from the start."""
+    """Parameters whose gradients are all zeros when first read, because of a clear or from the start."""
 
     params: int
 

@@ -15,13 +15,13 @@ from ..events import NO_SITE, Backward, Clear, Site, Step, bit_positions, union_
 from .facts import GradPass, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_PASSES = 128
-_FIRST_PASSES, _MOST_LOSSES = 64, 16  # _MOST_LOSSES is for each call path
+_FIRST_PASSES, _MOST_LOSSES = 64, 16  # _MOST_LOSSES holds for each call path
 MOST_SIZES = 256
 _MOST_SINCE_STEP = 512
 
 
 class GradState:
-    """Tracks gradients: callers split an event with ``parts``, and pass each part to ``fact`` and then to ``take``."""
+    """The state of all gradients: split an event with ``parts``, and pass each part to ``fact``, then to ``take``."""
 
     def __init__(self) -> None:
         self._takers: dict[type, Callable[[Any], None]] = {
@@ -82,11 +82,11 @@ class GradState:
         """Parameters whose gradient was all zeros when it was last read, and those whose gradient was not."""
 
     def parts(self, event: Any) -> list[Any]:
-        """Return [``event``], or [clear, ``event``] if its norms show zeros that no watched call explains.
+        """Return [``event``], or [clear, ``event``] if the event's norms show zeros that no watched call explains.
 
-        The clear is a Clear of all parameters whose gradients are zeros if any of these was nonzero when last read.
-        Otherwise, it is a MaybeCleared of those that were never read before, whose passes do not count as lost. Zeros
-        that were already zeros when last read, such as those that a pass left, need no explanation.
+        The clear is a Clear of all parameters with zero gradients if any of these gradients was nonzero when last read.
+        Otherwise, it is a MaybeCleared of those parameters whose gradients are read for the first time: their passes do
+        not count as lost. A gradient that was already zeros when last read, for example after a pass, needs no clear.
         """
         norms = getattr(event, "norms", None)
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
@@ -103,7 +103,7 @@ class GradState:
         return [*emptied, event]
 
     def fact(self, event: Any) -> Any:
-        """Return the fact about ``event`` for the rules, from the state before the event; None if there is no fact."""
+        """Return the fact about ``event`` for the rules, from the state before the event, or None if there is none."""
         kind = type(event)
         if kind is Step:
             self.last[event.optimizer] = facts = self._facts(event)
@@ -168,7 +168,7 @@ class GradState:
             return
         self._note_zeros(params, event.norms)
         backward.zeros |= params & self._zero
-        used = params & self.params_of.get(backward.closure_of, 0)  # the step that runs a closure uses its passes
+        used = params & self.params_of.get(backward.closure_of, 0)  # a step uses the passes that its closure runs
         backward.added |= params
         self.reached |= params
         if len(self.first_passes) < _FIRST_PASSES:
@@ -207,7 +207,7 @@ class GradState:
             since.after |= event.params if event.grad else 0
 
     def _note_zeros(self, params: int, norms: Any) -> int:
-        """Record and return the gradients of ``params`` that are zeros. If ``norms`` is None, none is known to be."""
+        """Record and return the subset of ``params`` whose gradients are zeros; it is empty if ``norms`` is None."""
         measured = [] if norms is None else [*zip(bit_positions(params), norms, strict=True)]
         zeros = sum(1 << number for number, norm in measured if not float(norm))
         self._zero = self._zero & ~params | zeros
@@ -229,7 +229,7 @@ class GradState:
         self._empty(event)
 
     def _reused(self, event: events.ParamSlotReused) -> None:
-        """Forget parameters that no longer exist, since new parameters have their bits."""
+        """Forget parameters that no longer exist, since new parameters now have their bits."""
         self._note_zeros(event.params, None)
         for optimizer, params in [*self.params_of.items()]:
             self._hold(optimizer, params & ~event.params)
@@ -286,7 +286,7 @@ class GradState:
                 grad_pass.unscaled = True
 
     def _merge(self) -> None:
-        """Merge the groups that have no passes and were not edited."""
+        """Merge all groups without passes and edits into one group."""
         empty = [group for group in self._groups if not group.passes and not group.edited]
         if len(empty) > 1:
             filled = [group for group in self._groups if group.passes or group.edited]

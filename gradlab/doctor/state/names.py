@@ -15,17 +15,17 @@ from ..._frames import user_frame, variables
 
 _MOST_SEARCHES = 16
 _MOST_NAMES = 4
-_SHORT_NAME = 3  # characters
-_SHELL = ("exit", "quit", "In", "Out", "get_ipython")  # added by IPython to the user's variables
+_SHORT_NAME = 3  # names with fewer characters come last
+_SHELL = ("exit", "quit", "In", "Out", "get_ipython")  # names that IPython adds to the user's variables
 _MOST_FRAMES = 12
 _MOST_OBJECTS = 4000
 _MOST_ELEMENTS = 64
-_DEPTH = 3  # levels, as in trainer.agents[0].critic
+_DEPTH = 3  # levels of attributes and elements, as in trainer.agents[0].critic
 _LIBRARIES = ("gradlab", "torch")  # packages whose objects are not searched
 
 
 class VariableNames:
-    """Names of optimizers and parameters by their indices, from the variables of the learner's functions.
+    """The names of optimizers and parameters, by index, found in the variables of the learner's functions.
 
     An object can have several names, the innermost function's first: ``opt`` in a helper, ``optimizer_D`` outside.
     """
@@ -60,20 +60,20 @@ class VariableNames:
             frame = frame.f_back
 
     def forget_params(self, params: int) -> None:
-        """Forget the names of parameters whose indices are reused."""
+        """Forget the names of ``params``, whose indices are reused for new parameters."""
         self.params = {number: names for number, names in self.params.items() if not params >> number & 1}
 
     def optimizer(self, number: int) -> str:
-        """Return the name of an optimizer; "" if none is known."""
+        """Return the name of an optimizer, or "" if none is known."""
         return _clearest(self.optimizers, number)
 
     def param(self, number: int) -> str:
-        """Return the name of a parameter; "" if none is known."""
+        """Return the name of a parameter, or "" if none is known."""
         return _clearest(self.params, number)
 
 
 def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Return the optimizer inside a trainer's wrapper, such as AcceleratedOptimizer; else ``optimizer`` itself."""
+    """Return the optimizer inside a trainer's wrapper, such as AcceleratedOptimizer, or ``optimizer`` itself."""
     inner = getattr(optimizer, "optimizer", None)
     if isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups:
         return inner
@@ -81,7 +81,7 @@ def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:
-    """Return the best name of an object; "" if it has none. Unique names come first, and short ones like ``o`` last."""
+    """Return the best name of an object, or "". Unique names come first, and short names such as ``o`` come last."""
     candidates = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT_NAME)
     unique = [name for name in candidates if sum(name in other for other in names.values()) == 1]
     return next(iter(unique or candidates), "")
@@ -111,7 +111,7 @@ def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
 def _is_learned(value: Any) -> bool:
     try:
         return isinstance(value, Tensor) and value.is_leaf and value.requires_grad
-    except RuntimeError:  # a view made under no_grad() whose base was changed in place later
+    except RuntimeError:  # raised for a view made under no_grad() whose base was changed in place later
         return False
 
 

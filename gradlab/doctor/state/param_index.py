@@ -1,6 +1,6 @@
-"""The watched parameters, and the changes of each ``.grad`` and of the weights since the last comparison.
+"""The watched parameters, and the changes to each ``.grad`` and to the weights since the last comparison.
 
-The doctor registers no hooks on the learner's tensors: it compares ``.grad`` and its version with the recorded ones.
+The doctor registers no hooks on the learner's tensors: it compares each ``.grad`` with its recorded id and version.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ... import _torch
 from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
-_REUSE_ABOVE = 1024  # parameters; above it, indices of parameters that no longer exist are reused
+_REUSE_ABOVE = 1024  # number of parameters above which indices of freed parameters are reused
 _MOST_ELEMENTS = 100_000  # largest number of elements of a weight whose norm is compared
-_MOST_CHOSEN = 16  # cached sets of parameters
+_MOST_CHOSEN = 16  # number of cached sets of parameters
 
 
 class ParamIndex:
-    """The watched parameters, each with an index; a set of parameters is an int with one bit per parameter."""
+    """The watched parameters, each with an index, which is its bit in an int that represents a set of parameters."""
 
     def __init__(self, reused: Callable[[int], None]) -> None:
         """Create an index that calls ``reused(bit)`` when a new parameter gets the bit of one that no longer exists."""
@@ -33,7 +33,7 @@ class ParamIndex:
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
-        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # set -> its live parameters
+        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # parameter set -> its live parameters
         self._threads: dict[int, threading.Thread] = {}  # index of a parameter from another thread -> the thread
         self._first = threading.current_thread()
         self._free: list[int] = []
@@ -55,7 +55,7 @@ class ParamIndex:
         return len(self._params)
 
     def bit(self, param: Tensor) -> int:
-        """Return the bit of a parameter, which is watched from now on."""
+        """Return the bit of a parameter, and watch the parameter from now on."""
         number = self._numbers.get(id(param))
         if number is None or self._params[number]() is not param:
             number = self._number(param)
@@ -92,15 +92,15 @@ class ParamIndex:
         self._chosen.clear()
 
     def _is_elsewhere(self, number: int) -> bool:
-        """Return whether the parameter belongs to another thread that is still running.
+        """Return whether a parameter belongs to another thread that is still running.
 
-        Reading its ``.grad`` while a backward pass of that thread writes it can crash Python (PyTorch 2.13).
+        Reading its ``.grad`` while a backward pass of that thread writes to it can crash Python (PyTorch 2.13).
         """
         thread = self._threads.get(number)
         return thread is not None and thread is not threading.current_thread() and thread.is_alive()
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the set of the leaves among ``tensors``, which are watched from now on."""
+        """Return the set of the leaves among ``tensors``, and watch these leaves from now on."""
         # tensors that are not leaves, such as those in functional_call, have no .grad
         return union_bits(self.bit(param) for param in tensors if param.is_leaf)
 
@@ -118,10 +118,10 @@ class ParamIndex:
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
-        """Return the subsets of ``params`` that have a gradient, that have lost it, and whose gradient has changed."""
+        """Return the subsets of ``params`` with a gradient, with one lost since the last call, and with one changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
-            if (param := reference()) is None:  # its gradient no longer exists either, but was not cleared
+            if (param := reference()) is None:  # the gradient was freed with its parameter, not cleared
                 continue
             before, now = self._states[number], _state(param)
             self._states[number] = now
@@ -174,19 +174,19 @@ class ParamIndex:
         return sum(1 << number for number, param in self.alive(params) if _version(param) != self.versions[number])
 
     def versions_of(self, params: int) -> int:
-        """Return the sum of the version counters of ``params``, which each write to their weights increments."""
+        """Return the sum of the version counters of ``params``, which grows with each write to their weights."""
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
         """Return a tensor with one number for each gradient of ``params``: 0 if the gradient is all zeros, else not 0.
 
-        Return None if ``params`` is empty, if any of them has no gradient, or if the values of a gradient cannot be
-        read, because it is on the device "meta" or of a Tensor subclass.
+        Return None if ``params`` is empty, if a parameter has no gradient, or if the values of a gradient cannot be
+        read, because the gradient is on the device "meta" or is an instance of a Tensor subclass.
         """
         grads = self.grads(params)
         if not grads or len(grads) < params.bit_count() or any(type(g) is not Tensor or g.is_meta for g in grads):
             return None
-        with torch.no_grad(), _torch.disable_current_modes():  # hidden from the learner's modes
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's modes must not see these calls
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
             norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm, since squares of tiny numbers round to 0
             if len({(norm.device, norm.dtype) for norm in norms}) > 1:
@@ -210,11 +210,11 @@ def _version(param: Tensor) -> int:
 
 
 def _state(param: Tensor) -> tuple[int, int, int]:
-    """Return (id, version, address) of ``.grad``, or _NONE without one. ``.grad.data = x`` changes only the address."""
+    """Return (id, version, address) of ``.grad``, or _NONE for None. ``.grad.data = x`` changes only the address."""
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
-    plain = type(grad) is Tensor and grad.layout is torch.strided  # others (sparse, fake) have no single address
+    plain = type(grad) is Tensor and grad.layout is torch.strided  # sparse and fake tensors have no single address
     return id(grad), grad._version, grad.data_ptr() if plain else 0
 
 
@@ -226,7 +226,7 @@ def fetch_norms(events: list[Any]) -> None:
             if isinstance(value := getattr(event, name, None), Tensor):
                 waiting[value.device, value.dtype].append((event, name, value))
     for group in waiting.values():
-        with torch.no_grad(), _torch.disable_current_modes():  # hidden from the learner's modes
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's modes must not see this call
             numbers = iter(torch.cat([value.reshape(-1) for _, _, value in group]).tolist())
         for event, name, value in group:
             event_values = list(islice(numbers, value.numel()))
