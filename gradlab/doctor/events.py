@@ -72,8 +72,6 @@ class LossTerm:
     """The calls, each an Op, that cut the term off from parameters."""
     sources: tuple[str, ...] = ()
     """The learner's variables for the model outputs that the term was computed from, at most two."""
-    alone: bool = False
-    """True if the loss has no other term."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def _draw_on_contours(
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
     axes, outside = surface_axes(contours, start.tolist())
     way, front = path_marks(path, drag)
-    ground = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
+    ground = [*surface_marks(contours), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
     front = [*(mark for mark in ground if mark.id in _IN_FRONT), *front]
     marks = [mark for mark in ground if mark.id not in _IN_FRONT]
     marks += arrow_marks(scene, start, factor)

@@ -59,8 +59,8 @@ def _span(edge: Numbers) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=8)
-def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...]:
-    """Return the contours and the lowest point as marks (cached); if ``named``, every third contour has a label."""
+def surface_marks(contours: Contours) -> tuple[Mark, ...]:
+    """Return the contours and the lowest point as marks (cached); every third contour has a label."""
     surface = surface_of(contours)
     marks: list[Mark] = []
     for number, (loss, corners) in enumerate(surface.levels):
@@ -69,7 +69,7 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
         marks.append(Line(f"contour {number}", corners.ravel(), f"grey/{strength}", 1.2, words=label))
     if surface.lowest:
         marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
-    for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
+    for number, (loss, _) in list(enumerate(surface.levels))[1::3]:
         style: dict[str, Any] = {"where": "on", "role": "grey", "size": 11.0, "backed": True, "clear": True}
         marks.append(Text(f"level {number}", (short(loss),), of=f"contour {number}", **style))
     return tuple(marks)

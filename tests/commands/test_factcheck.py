@@ -85,6 +85,7 @@ def test_an_experiment_that_fails_is_named_and_hides_no_other(
         ("no JSON", "cannot be read as a notebook"),
         ("[]", "cannot be read as a notebook"),
         ('{"cells": []}', "creates no ClaimLog"),
+        ('{"cells": [{"cell_type": "code", "source": "predict(\'ClaimLog()\')"}]}', "creates no ClaimLog"),
     ],
 )
 def test_what_is_no_notebook_is_told_in_a_line(

@@ -77,8 +77,8 @@ def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[T
 
     size = len(gradients)
     models = together(lambda model, _, reduce: answer(model, size, reduce), lambda: [rank(mine) for mine in gradients])
-    grads = [torch.cat([p.grad.flatten() for p in m.parameters() if p.grad is not None]) for m in models]
-    return {f"rank {number}": grad.tolist() for number, grad in enumerate(grads)}
+    grads = [[p.grad.flatten() for p in m.parameters() if p.grad is not None] for m in models]
+    return {f"rank {number}": torch.cat(grad).tolist() if grad else [] for number, grad in enumerate(grads)}
 
 
 def draw_average(answer: Callable[..., Any]) -> CourseFigure:

@@ -140,7 +140,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
     loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
     contours = Contours(edge.tolist(), edge.tolist(), loss.tolist())
     for title, paths in pictures.items():
-        marks, key, moves = [*surface_marks(contours, named=True)], [], []
+        marks, key, moves = [*surface_marks(contours)], [], []
         for number, (name, reached) in reversed([*enumerate(paths.items())]):
             way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)

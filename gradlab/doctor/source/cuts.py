@@ -107,8 +107,8 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
             name, site = label or _label(term) or _label(bare), [*bare.lines, *term.lines, NO_SITE][0]
             outer = [op for op in ops_below(term) if op.made_of and any(not each.lines for each in op.inputs)]
             sources = [name for name in dict.fromkeys(map(_label, outer)) if name.isidentifier()]
-            rest = (site, tuple(cut_ops), tuple(sources[:2]), len(all_terms) == 1)
-            loss_terms.append(LossTerm(index, name, term.reach, made_of, by_loss, *rest))
+            rest = (by_loss, site, tuple(cut_ops), tuple(sources[:2]))
+            loss_terms.append(LossTerm(index, name, term.reach, made_of, *rest))
     return tuple(loss_terms)
 
 
