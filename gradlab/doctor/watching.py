@@ -1,4 +1,4 @@
-"""``watch``, the context manager of the doctor, and the sentences of a report about the watch as a whole."""
+"""``watch``, the doctor's context manager, and the sentences of a report that summarize the watch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     models and optimizers are found as they are used. The loop's results stay the same, bit for bit, and PyTorch's
     patched functions are restored when the block ends, even if it raises. After ``updates`` calls to ``step()``, or
     after ``seconds`` seconds, the watch ends early, at the next backward pass, and the rest of the block runs at full
-    speed. Raises TypeError or ValueError for an argument that is not allowed.
+    speed. Raises TypeError or ValueError for an argument that is not allowed, and RuntimeError if nested in itself.
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
@@ -111,18 +111,18 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return start
 
     def _follow(self, process: BaseProcess) -> None:
-        """Do nothing; subclasses may prepare ``process``, which is about to start."""
+        """Do nothing. A subclass can override this method to prepare ``process``, which is about to start."""
 
     def _end_early(self) -> None:
         self._end(None, early=True)
 
     def _end(self, error: BaseException | None, *, early: bool = False) -> None:
         runner, self._runner = self._runner, None
-        self._targets = ()  # a report keeps no model alive
+        self._targets = ()  # so that the report does not keep a model alive
         if runner is None:
             return
         self._stops.close()
-        if os.getpid() != self._process:  # in a forked worker, whose parent reports
+        if os.getpid() != self._process:  # this is a forked worker, and its parent process reports
             return
         log, context = runner.log, runner.context
         try:
@@ -152,8 +152,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self.watched += f" The doctor failed and stopped watching ({log.failure})."
 
 
-_MOST_NAMED = 4  # optimizers or threads
-_MOST_CHARACTERS = 100  # characters of an error's message
+_MOST_NAMED = 4  # largest number of optimizers or threads that a sentence names
+_MOST_CHARACTERS = 100  # length to which an error's message is shortened
 _COUNTED: dict[type, tuple[str, str]] = {
     Backward: ("backward pass", "es"),
     Step: ("step", "s"),
@@ -169,7 +169,7 @@ _COMPILED = (
 
 
 def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
-    """Return a summary of what was watched, with counts; ``beside`` lists the other threads that trained."""
+    """Return a summary of the watch, with counts; ``beside`` has the names of the threads that trained unwatched."""
     passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
@@ -216,7 +216,7 @@ def _updates(runner: RuleRunner) -> str:
 
 
 def ending_words(error: BaseException | None) -> str:
-    """Return "The block ended with ValueError in line 12 (no label)" for an error; "" for None and SystemExit."""
+    """Return a phrase such as "The block ended with ValueError in line 12 (no label)", or "" for None or SystemExit."""
     if error is None or isinstance(error, SystemExit):  # the exit code reports it
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
@@ -227,7 +227,7 @@ def ending_words(error: BaseException | None) -> str:
 
 
 def checked_words(runner: RuleRunner, beside: list[str]) -> str:
-    """Return the last line of a report: counts of checked events, and what was not judged; "" if nothing trained."""
+    """Return a report's last line: counts of checked events and the unjudged parts, or "" if nothing was trained."""
     log, made_by = runner.log, runner.context.state.optimizers.values()
     if not (log.passes.count or log.steps):
         return ""

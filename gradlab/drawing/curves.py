@@ -1,4 +1,4 @@
-"""Curves over updates: the loss of one run with its switches, the losses of several runs, and the loss scale."""
+"""Curves over updates: the loss of one run, the losses of several runs, and the loss scale."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..scenes import Curve, ScalerHistory, UnswitchedCurve
 from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_axis
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
-NEWEST = 6  # number of newest switches that are labelled; older switches have only a dashed line
-_MAX_SWITCH_LINES = 40  # number of newest switches that have a dashed line
-_SWITCH_ROOM = 1.3  # smallest end of the x axis, in units of the newest switch's update, with room for the label
-_FIRST_ROOM = 1.2  # length of the loss axis at the start, in units of the length that the losses need
+NEWEST = 6  # number of newest changes of switches that have a label; older changes have only a dashed line
+_MAX_SWITCH_LINES = 40  # number of newest changes of switches that have a dashed line
+_SWITCH_ROOM = 1.3  # least upper limit of the x axis, in units of the newest change's update, so that its label fits
+_FIRST_ROOM = 1.2  # length of a new loss axis, in units of the length that the losses need
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the loss up to its first inf or NaN, the switches, and the loss without the newest switch as a dashed curve.
+    """Draw the loss up to its first inf or NaN, changes of switches, and the loss without the newest change (dashed).
 
-    The axis fits the run's own loss. If the dashed curve ends above the axis, its last value is written at the top.
+    The y axis fits the loss of the run. If the dashed curve ends above the axis, its last value is at the top.
     """
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return an axis for losses that begin with the oldest. An axis from 0 grows by doubling, so it rarely changes."""
+    """Return the y axis for losses, the oldest first. A linear axis grows by doubling, so that it rarely changes."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
         return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, title="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
@@ -99,8 +99,8 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
 # other runs have none of the colours that mean weights, gradients or memory.
 _PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
-_LOG_FROM = 300.0  # ratio of the highest loss to the lowest (in draw_loss, to the first) above which the axis is log
-_MAX_DIVERGED_HEIGHT = 3.0  # highest loss of diverged runs on the axis, in units of the highest loss of the other runs
+_LOG_FROM = 300.0  # ratio of the largest loss to the smallest (in draw_loss, the first) that needs a logarithmic axis
+_MAX_DIVERGED_HEIGHT = 3.0  # largest loss of a diverged run on the axis, in units of the other runs' largest loss
 
 
 def draw_comparison(
@@ -113,9 +113,9 @@ def draw_comparison(
     y: str = "loss",
     ends: bool = True,
 ) -> Drawing:
-    """Draw the losses of several runs, each curve labelled with its run's name and, if ``ends``, its newest loss.
+    """Return a Drawing of the losses of several runs, with their names and, if ``ends`` is True, their newest losses.
 
-    A run that diverged is labelled with its first update with inf or NaN; its curve may leave the picture at the top.
+    A diverged run is labelled with the first update whose loss is inf or NaN, and its curve may leave the picture.
 
     Args:
         curves: the curve of each run, by the run's name.
@@ -143,7 +143,7 @@ def draw_comparison(
         labels.append(f"{name} {end}".strip())
         right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
         style: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
-        style["where"] = "margin" if right >= last / 2 else "right around"  # at the end of a curve that ends early
+        style["where"] = "margin" if right >= last / 2 else "right around"  # label a curve that ends early at its end
         marks.append(Text(f"name {number}", texts, right, height, **style))
     for update, event in (events or {}).items():
         marks.append(_upright(f"event {update}", update, "dotted"))
@@ -153,7 +153,7 @@ def draw_comparison(
 
 @draw.register
 def draw_scaler(scene: ScalerHistory) -> Drawing:
-    """Draw the loss scale on a log2 axis with crosses at skipped steps and, below it, the underflow without scaling."""
+    """Draw the loss scale, with crosses at skipped steps, above the share of gradients that underflow unscaled."""
     x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
     count = min(len(x), len(scale), len(share))
     x, scale, share = x[:count], scale[:count], share[:count]

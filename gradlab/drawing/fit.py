@@ -11,8 +11,8 @@ from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, T
 from .memory import BESIDE_TENSORS, area_style, category_name, stacked
 
 _MAX_CAPACITY = 4.0  # capacity above which a card is not drawn, in units of the highest bar
-_CARD_NAMES_WIDTH = 0.45  # width for the names of the cards, left of the bars, in units of the width of all bars
-_HEADROOM = 1.12  # smallest top of the axis, in units of the highest bar, with room for the sum above the bar
+_CARD_NAMES_WIDTH = 0.45  # width to the left of the bars for the names of cards, in units of the width of all bars
+_HEADROOM = 1.12  # least upper limit of the y axis, in units of the highest bar, so that the sum above the bar fits
 _MAX_CHARACTERS = 8  # length to which the names of cards and bars are cut if they do not fit
 _MIN_LABELLED = 0.001  # share of the last bar above which a category has a label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
@@ -20,7 +20,7 @@ _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", 
 
 @draw.register
 def draw_fit(scene: Fit) -> Drawing:
-    """Draw bars of bytes stacked by category, a line at each capacity up to ``_MAX_CAPACITY``, and the verdict."""
+    """Draw memory peaks as bars stacked by category, lines at the cards' capacities, and the verdict of the scene."""
     bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)

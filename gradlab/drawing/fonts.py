@@ -35,7 +35,7 @@ def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break ``text`` between words into lines of at most ``wide`` CSS pixels; only single words may be wider."""
+    """Return ``text`` in lines of at most ``wide`` CSS pixels, broken between words; only a long word may be wider."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

@@ -32,9 +32,9 @@ _KEY_TEXTS = {
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
 _MAX_LABELLED = 9  # number of arrows above which no arrow has a label
-_MAX_FULLY_LABELLED = 3  # number of arrows that are not reused above which all labels are short
+_MAX_FULLY_LABELLED = 3  # labels are short if more arrows than this were applied at most once
 _ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MAX_SHARE = 0.5  # largest share of a picture with contours that all arrows together take
+_MAX_SHARE = 0.5  # share of the shorter range of the contours that all arrows together may take
 _TRUE_FROM = 0.6  # smallest factor that is rounded up to 1, so that arrows have their true length
 _SUM_WIDTH = 2.2  # width of the sum's arrow, in units of the other arrows' width
 _SHORTEST_YARDSTICK = 0.02  # length of the shortest yardstick that is drawn, in units of the x axis's length
@@ -43,7 +43,7 @@ _MOST_DESCRIBED = 4  # number of newest arrows that the description of the panel
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
-    """Return a key with an entry for each of ``names``, which are styles in ``BATCH_STYLES``."""
+    """Return the entries of a key (legend) for ``names``, which are names of styles in ``BATCH_STYLES``."""
     return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
 
 
@@ -54,7 +54,7 @@ def batch_area(name: str) -> dict[str, Any]:
 
 @draw.register
 def draw_arrows(scene: Arrows) -> Drawing:
-    """Draw contributions as arrows, styled by how often steps applied them, and their sum as a bold outline."""
+    """Draw contributions to ``.grad`` as arrows, styled by how often steps applied them, and the sum as an outline."""
     ends = arrow_ends(scene)
     sound = bool(np.isfinite([scene.total, *((arrow.x, arrow.y) for arrow in scene.arrows)]).all())
     notice = "" if sound else "inf or NaN in .grad"
@@ -76,7 +76,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
 
 @draw.register
 def draw_landscape(scene: Landscape) -> Drawing:
-    """Draw contours, the path of the weights from a ring to a dot and, if any, the arrows of ``.grad`` from the dot."""
+    """Draw contours of the loss, the path of the weights from a ring to a dot, and arrows of ``.grad``, if any."""
     path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
     marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
     drawing = Drawing("path of the weights", marks, (axes,), _describe_path(path), notice=outside)
@@ -89,7 +89,7 @@ def draw_landscape(scene: Landscape) -> Drawing:
 def _draw_on_contours(
     scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
 ) -> tuple[list[Mark], Axes, str, float]:
-    """Return the marks, the axes and their notice (see ``surface_axes``), and the factor that magnifies the arrows."""
+    """Return a landscape's marks, the axes and notice of ``surface_axes``, and the factor that magnifies arrows."""
     reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
     factor = _fit_factor(surface_of(contours), reach)
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
@@ -122,7 +122,7 @@ def _describe_path(path: Numbers) -> str:
 
 
 def arrow_ends(scene: Arrows) -> Numbers:
-    """Return the row (0, 0), the ends of the arrows laid head to tail from it, and the sum; inf and NaN count as 0."""
+    """Return rows: (0, 0), the ends of the arrows laid head to tail from it, and the sum; inf and NaN count as 0."""
     rows = numbers([(0.0, 0.0), *((arrow.x, arrow.y) for arrow in scene.arrows), scene.total])
     rows = np.nan_to_num(rows, posinf=0, neginf=0)
     with np.errstate(over="ignore"):
@@ -131,7 +131,7 @@ def arrow_ends(scene: Arrows) -> Numbers:
 
 
 def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> list[Mark]:
-    """Return arrows for the sum and, in front of it, for its parts, from ``start`` on and magnified by ``factor``."""
+    """Return arrows from ``start`` for the sum and, in front of it, the contributions, all magnified by ``factor``."""
     *joints, tip = np.clip(np.asarray(start) + arrow_ends(scene) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
     label = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     ends = np.concatenate([joints[0], tip])
@@ -146,12 +146,12 @@ def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> 
 
 
 def batch_style(applied: int) -> str:
-    """Return the style of a batch that ``applied`` optimizer steps have applied."""
+    """Return the name of the style in ``BATCH_STYLES`` for a batch that ``applied`` optimizer steps have applied."""
     return _APPLIED[min(applied, 2)]
 
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
-    """Return axes with equal units for arrows laid flat, which start at the same point of a panel for any ``reach``."""
+    """Return axes with equal units for arrows laid flat from (0, 0); all limits are proportional to ``reach``."""
     reach = max(reach, 1e-12) if reach else 1.0
     title = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
@@ -159,7 +159,7 @@ def plane_axes(reach: float, elements: int = 0) -> Axes:
 
 
 def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
-    """Return a thin labelled arrow, or [] if the scene has no arrows or ``length`` is too short or infinite."""
+    """Return a thin arrow and its label, or [] if the scene has no arrows or ``length`` is too short or infinite."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
@@ -171,7 +171,7 @@ def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
 
 
 def _fit_factor(surface: Surface, reach: float) -> float:
-    """Return a round factor that makes arrows of this ``reach`` fit a picture, or 1 if their true length fits well."""
+    """Return a round factor that makes arrows of ``reach`` fit ``surface``, or 1 if their true length fits well."""
     if not 0 < reach < math.inf:
         return 1.0
     best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
@@ -190,21 +190,21 @@ def arrow_label(arrow: BatchArrow) -> str:
 
 
 def applied_text(fewest: int, most: int = 0) -> str:
-    """Return a phrase for ``fewest`` to ``most`` applications: ``applied once``, ``applied 33 to 61 times``."""
+    """Return a phrase for the number of applications, such as ``applied once`` or ``applied 33 to 61 times``."""
     if max(fewest, most) < 2:
         return ("not applied yet", "applied once")[fewest]
     return f"applied {fewest:,} to {most:,} times" if fewest < most else f"applied {fewest:,} times"
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return a label for each arrow, such as "batch 260" or "23 batches \u00d7 5-27". Return [] for too many arrows."""
+    """Return labels of arrows, such as "batch 260" or "23 batches \u00d7 5-27", or [] if there are too many arrows."""
     if len(scene.arrows) > _MAX_LABELLED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _MAX_FULLY_LABELLED
     names: list[Mark] = []
     spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
     newest = len(spans) - 1
-    # The newest arrow is labelled first, and then arrows of several batches, whose number only a label can show.
+    # The newest arrow is labelled first, then arrows of several batches, because only a label shows how many they are.
     for number in sorted(range(len(spans)), key=lambda i: (i < newest, spans[i][0] == spans[i][1], -i)):
         arrow, (first, last) = scene.arrows[number], spans[number]
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"

@@ -1,4 +1,4 @@
-"""Placement of a still picture's labels: without overlaps, within the panel, hiding little of the marks."""
+"""Placement of labels in still pictures: within the panel, without overlaps, where they hide little of the marks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
-_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # distances between labels, samples of a line, margin rows
+_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # distances of labels, points on a line, and margin rows
 _HINTING_PX = 3.0  # CSS pixels by which hinting may widen a label
 _TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # number and height of the rows for labels below the upper edge of the axes
-_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # per later spot, per shorter form, and for leaving the axes
+_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # costs of a later spot, a shorter form, and leaving axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
@@ -38,7 +38,7 @@ class Labels:
     """The labels of a panel, each written at the free position where it hides the least."""
 
     def __init__(self, sheet: Sheet, plots: Sequence[Plot], marks: Mapping[str, tuple[Mark, list[Places]]]) -> None:
-        """Prepare to label the painted ``marks``, given by id, each with its lines and points in CSS pixels."""
+        """Prepare to label the painted ``marks``, a dict from id to the mark and its lines and points in CSS pixels."""
         self._sheet, self._plots, self._marks = sheet, plots, marks
         parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
         self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
@@ -49,7 +49,7 @@ class Labels:
         self._obstacles = np.concatenate(obstacles)
 
     def write(self, texts: Sequence[Text], order: int) -> None:
-        """Write labels where there is a free position. Labels outside the margin have the zorder ``order``."""
+        """Write each label that has a free position. Labels outside the right margin have the zorder ``order``."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
@@ -137,7 +137,7 @@ class Labels:
 
 
 def _along(places: Places) -> Places:
-    """Return points along a line, dense enough to detect overlaps."""
+    """Return points along a line, close enough together to detect a label that hides a part of the line."""
     steps = np.hypot(*np.diff(places, axis=0).T) / _SAMPLE_PX
     counts = np.clip(np.ceil(steps), 1, 200).astype(int)
     pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
@@ -146,7 +146,7 @@ def _along(places: Places) -> Places:
 
 
 def _aside(corners: Places) -> list[Spot]:
-    """Return positions for a label beside an arrow with these seven corners, the nearest and most central first."""
+    """Return positions for a label beside an arrow with these ``corners``, the nearest and most central first."""
     tail, head, thick = (corners[0] + corners[6]) / 2, corners[3], math.dist(corners[0], corners[6])
     across, down = np.array([tail[1] - head[1], head[0] - tail[0]]) / math.dist(tail, head)
     spots = []
@@ -160,7 +160,7 @@ def _aside(corners: Places) -> list[Spot]:
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
-    """Return positions for a line's label above and below the line, from its end on, and then at the axes' top left."""
+    """Return positions for a line's label: above and below the line, from its end backwards, then at the top left."""
     spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]

@@ -15,7 +15,7 @@ from .limits import Numbers, numbers
 from .marks import Axes, Axis, Dots, Line, Mark, Text
 
 LEVELS = 9
-_DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, in per cent of grey
+_DARKEST, _PALEST = 78, 31  # strength of grey in the lowest and in the highest contour, in per cent
 
 
 class Surface(NamedTuple):
@@ -23,8 +23,8 @@ class Surface(NamedTuple):
 
     x: tuple[float, float]  # smallest and largest value of the first weight
     y: tuple[float, float]  # smallest and largest value of the second weight
-    levels: tuple[tuple[float, Numbers], ...] = ()  # loss, and points of its contour with NaN between pieces
-    lowest: tuple[float, float] | None = None  # the weights with the smallest loss; None if unknown or at the edge
+    levels: tuple[tuple[float, Numbers], ...] = ()  # loss of each contour, and its points, with NaN between pieces
+    lowest: tuple[float, float] | None = None  # weights with the smallest loss, or None if unknown or at the edge
 
 
 @lru_cache(maxsize=8)
@@ -78,7 +78,7 @@ def surface_marks(contours: Contours) -> tuple[Mark, ...]:
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
     """Return the axes of contours, and a notice if ``weights`` are outside the axes, or "" if they are inside.
 
-    Both axes have the same scale, so arrows look perpendicular to contours, unless that is too narrow or too flat.
+    Both axes have the same scale, so that arrows look perpendicular to contours, unless they would be too narrow.
     """
     surface = surface_of(contours)
     x, y = surface.x, surface.y
@@ -94,11 +94,11 @@ _MOST_DOTS = 60  # number of points above which the points of a path are not dra
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the marks of the path and those in front of arrows: a dot at its end and, if it can be dragged, labels."""
+    """Return the marks of the path, and those in front of arrows: a dot at its end and, if ``drag`` is set, labels."""
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3
-    step = max(1, 2 ** third.bit_length() // 16)  # cuts are rounded down to this, so they rarely change
+    step = max(1, 2 ** third.bit_length() // 16)  # cuts are multiples of the step, so that they rarely change
     cuts = 0, third // step * step, 2 * len(finite) // 3 // step * step, len(finite)
     for number, role in enumerate(_AGES):
         part = finite[cuts[number] : cuts[number + 1] + 1].ravel()

@@ -1,4 +1,4 @@
-"""Limits of axes, which depend only on the data and are round numbers from a ladder, so that they rarely change."""
+"""Limits of axes: round numbers that depend only on the data, so that they rarely change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .marks import Axis
 
-LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # limits are these numbers times a power of ten
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # nice_step() returns one of these numbers times a power of ten
 LARGEST_DRAWN = 1e290  # above this, margins and tick steps would overflow a double
 _DECADES = 12.0  # largest number of decades that a log axis shows below the largest value
 
@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
-    """Return numbers, or pairs of numbers, as an array, with finite values limited to ``LARGEST_DRAWN`` in size."""
+    """Return numbers or pairs of numbers as an array, with finite values clipped to ``LARGEST_DRAWN`` in magnitude."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
     if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # also false for NaN and inf
         return array
@@ -32,13 +32,13 @@ def points(*columns: Any) -> Numbers:
 
 
 def box_points(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
-    """Return the corners of a box around a point: x0, y0, x1, y1, ..."""
+    """Return the corners of a box around the point (``x``, ``y``), as x0, y0, x1, y1, ..."""
     left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
     return left, low, right, low, right, high, left, high
 
 
 def nice_step(value: float) -> float:
-    """Return ``value`` rounded up to a number of ``LADDER`` times a power of ten; at least 1e-300."""
+    """Return ``value`` rounded up to a number in ``LADDER`` times a power of ten, but at least 1e-300."""
     if not value > 1e-300:
         return 1e-300
     power = 10.0 ** math.floor(math.log10(value))
@@ -51,7 +51,7 @@ def from_zero(highest: float) -> float:
 
 
 def around(low: float, high: float) -> tuple[float, float]:
-    """Return limits around ``low`` and ``high`` (finite): multiples of a quarter of their rounded-up difference."""
+    """Return limits around the finite ``low`` and ``high``, as multiples of a quarter of ``nice_step(high - low)``."""
     span = high - low
     if span <= 1e-12 * max(abs(low), abs(high)):
         span = max(abs(high) * 0.5, 1e-12) if high else 1.0
@@ -70,7 +70,7 @@ def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf
     low, high = float(values.min()), float(values.max())
     if low >= 0 and high > 0:
         smallest, top = math.log10(values[values > 0].min()), math.log10(high)
-        if top - smallest > math.log10(log_from):  # logarithms, because 1e300 / 1e-300 would overflow
+        if top - smallest > math.log10(log_from):  # the ratio itself, such as 1e300 / 1e-300, could overflow
             bottom = max(smallest, top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             title = f"{title} (log axis)".lstrip()

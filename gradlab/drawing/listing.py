@@ -1,4 +1,4 @@
-"""The loop in a still picture: numbered lines, marked if they ran last or were changed, and sentences below."""
+"""The training loop in a still picture: numbered lines, marked if they ran last or changed, and sentences below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .fonts import text_width, wrapped
 from .plots import Sheet
 
-_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size; line height; character width in units of font size
+_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size, line height, and character width per font size
 _GUTTER_PX, _EDGE_PX = 40.0, 6.0
 _SENTENCE_PX, _SENTENCE_LINE_PX = 13.0, 19.0
 _WARNING_PX = 30.0
@@ -20,7 +20,7 @@ _BREAK = re.compile(r" |\((?!\))")  # code may be broken after a space or "(", b
 
 @dataclass(frozen=True)
 class Listing:
-    """The loop with line numbers, ``width`` CSS pixels wide. If ``source`` is empty, ``sentences`` are a warning."""
+    """A training loop to paint, ``width`` CSS pixels wide. If ``source`` is empty, ``sentences`` are a warning."""
 
     source: str
     width: float
@@ -30,13 +30,13 @@ class Listing:
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
-        """The number of each line, and the pieces into which it is broken to fit the width."""
+        """The number of each line, and the pieces into which the line is broken to fit ``width``."""
         most = int((self.width - _GUTTER_PX - _EDGE_PX) / (_CODE_PX * _ADVANCE))
         return [(number, _pieces(line, most)) for number, line in enumerate(self.source.splitlines(), 1)]
 
     @property
     def height(self) -> float:
-        """The height in CSS pixels of the loop and the sentences below it, or of the warning."""
+        """The height, in CSS pixels, of the loop and the sentences below it, or of a warning if there is no loop."""
         if not self.source:
             return _WARNING_PX
         code = _CODE_LINE_PX * sum(len(pieces) for _, pieces in self.lines)
@@ -45,7 +45,7 @@ class Listing:
 
 
 def paint_listing(listing: Listing, sheet: Sheet) -> None:
-    """Paint the loop and its sentences on ``sheet``, or only the warning if there is no loop."""
+    """Paint the loop and the sentences below it on ``sheet``, or a warning with the sentences if there is no loop."""
     if not listing.source:
         text = f"\u26a0 {' '.join(listing.sentences)}"
         wide = min(text_width(text, _SENTENCE_PX, True) + 22.0, listing.width - 4.0)
@@ -74,7 +74,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
 
 
 def _pieces(line: str, most: int) -> list[str]:
-    """Break a line into pieces of at most ``most`` characters, like the browser; later pieces are indented further."""
+    """Return a line in pieces of at most ``most`` characters, broken as in the browser; later pieces are indented."""
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:

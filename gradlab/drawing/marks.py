@@ -2,8 +2,8 @@
 
 A Drawing has no pixels and no fonts. ``front/layout.js`` lays it out in the browser, at its size on the page, and
 ``plots.py`` in a still picture. Lines and areas are cut off at the limits of the axes; a coordinate of
-``AXES_EDGE`` or ``-AXES_EDGE`` is at the edge of the axes. For a *role* ("ink", "weights"), the painter has a colour in
-each theme; ``"weights/50"`` is the colour of "weights" at 50 % over the paper.
+``AXES_EDGE`` or ``-AXES_EDGE`` is at the edge of the axes. A *role*, such as "ink" or "weights", names a colour that
+each theme defines; ``"weights/50"`` is the colour of "weights" mixed with 50 % of the paper's colour.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ AXES_EDGE = 1e300  # coordinate of the right or upper edge of the axes; -AXES_ED
 
 
 class AxisSpan(NamedTuple):
-    """A label below a part of the x axis, such as a statement of the loop: the first of ``texts`` that fits."""
+    """A part of the x axis, such as a statement of the loop, and its label below: the first of ``texts`` that fits."""
 
     low: float
     high: float
     texts: tuple[str, ...]
-    rank: int = 0  # labels of lower rank are written first and, within a rank, labels of wider spans
+    rank: int = 0  # lower ranks are written first, and wider spans come first within a rank
     bracket: bool = False  # whether a bracket shows the extent of the span
 
 
@@ -37,7 +37,7 @@ class Axis:
     log: bool = False
     words: str = ""
     ticks: str = "number"  # or "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers), "none"
-    spans: tuple[AxisSpan, ...] = ()  # labels in place of ticks; with ``ticks="slanted"`` they are slanted
+    spans: tuple[AxisSpan, ...] = ()  # labels in place of ticks, slanted if ``ticks`` is "slanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class Axes:
 
     x: Axis = Axis()
     y: Axis = Axis()
-    equal: str = ""  # for equal units, "fit" shrinks the axes and "fill" extends one range; "" if units may differ
+    equal: str = ""  # "fit" shrinks the axes and "fill" extends one range to make units equal; "" lets them differ
     zooms: bool = False  # whether the reader can zoom to a range of x, to which y then adapts
-    share: float = 1.0  # of the panel's height, relative to the shares of the panel's other axes
-    caption: str = ""  # above the axes
+    share: float = 1.0  # share of the panel's height, in proportion to the shares of the other axes
+    caption: str = ""  # text above the axes
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of a panel's key: a swatch and a label, the first, second or last of ``texts`` as space allows."""
+    """An entry of a key (legend): a swatch and a label, the first, second or last of ``texts``, as space allows."""
 
     texts: tuple[str, ...]
     fill: str = ""
@@ -112,7 +112,7 @@ class Band(Area):
 
 @dataclass(frozen=True, slots=True)
 class Dots(Mark):
-    """The same small shape at each of ``points`` (x0, y0, x1, y1, ...), ``size`` CSS pixels across."""
+    """Copies of a small shape, ``size`` CSS pixels across, at ``points`` (x0, y0, x1, y1, ...)."""
 
     points: Any
     shape: str = "circle"
@@ -122,7 +122,7 @@ class Dots(Mark):
     width: float = 1.0
     words: str = ""
     readout: str = ""
-    drag: str = ""  # sent to the kernel with a drag's end point; "weights" begins the run again at this point
+    drag: str = ""  # name that the kernel gets with a drag's end point; "weights" restarts the run at this point
     moves: bool = False  # as in Area
     axes: int = 0
 
@@ -139,9 +139,9 @@ class Arrow(Area):
 class Text(Mark):
     """A label at a point or at another mark: the first of ``texts`` that fits, at the position where it hides least.
 
-    ``where`` lists the allowed positions, the best first: "around", "right", "left", "above", "below" or "center" of
-    the point; "top" for a row below the upper edge of the axes; "margin" for the space to the right of the axes, where
-    labels are kept apart; "beside" or "on" for positions at the mark whose id is ``of``.
+    ``where`` lists the allowed positions, the best first: "around", "right", "left", "above", "below" or "center", seen
+    from the point; "top", a row below the upper edge of the axes; "margin", the space to the right of the axes, where
+    labels are kept apart; "beside" or "on", a position at the mark whose id is ``of``.
     """
 
     texts: tuple[str, ...]
@@ -152,10 +152,10 @@ class Text(Mark):
     role: str = "ink"
     size: float = 12.0
     bold: bool = False
-    backed: bool = False  # whether it has a background in the colour of the paper, to be readable on other marks
-    clear: bool = False  # whether it is left out if it would hide a part of a mark
+    backed: bool = False  # whether the label has a background in the paper's colour, to be readable on marks
+    clear: bool = False  # whether the label is left out if it would hide a part of a mark
     swatch: Key | None = None  # shown before the label
-    live: str = ""  # replaces ``texts`` in a live lab, for example with "drag me"
+    live: str = ""  # text that replaces ``texts`` in a live lab, such as "drag me"
     words: str = ""
     axes: int = 0
 
@@ -179,12 +179,12 @@ class Drawing:
     marks: Sequence[Mark] = ()
     axes: tuple[Axes, ...] = (Axes(),)
     words: str = ""  # a description of the panel for screen readers
-    corner: tuple[str, ...] = ()  # remark to the right of the title: the first form that fits
+    corner: tuple[str, ...] = ()  # forms of a remark to the right of the title, of which the first that fits is shown
     corner_role: str = "ink"
-    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title; of each line, the first form that fits
+    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title, each with its forms; the first that fits is shown
     key: tuple[Key, ...] = ()
     notice: str = ""  # a sentence in the axes, framed if there are marks
-    faint: bool = False  # whether it is painted pale, because it is out of date
+    faint: bool = False  # whether the panel is painted pale, because it is out of date
 
     def find(self, id: str) -> Any:
         """Return the mark with this id. Raises KeyError if there is none."""

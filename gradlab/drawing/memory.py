@@ -21,7 +21,7 @@ _ROLES = {
     "weights": ("weights", ""),
     "optimizer": ("optimizer", ".."),
     "inputs": ("grey", "--"),
-    "gradients": ("gradients", ""),  # not striped, because stripes mean that a step has applied them again
+    "gradients": ("gradients", ""),  # not striped, because stripes mean that a step has applied gradients again
     "activations": ("activations", "\\\\"),
     "other": ("grey", ""),
 }
@@ -30,15 +30,15 @@ BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """Role and hatch of each category of bytes on a GPU that are not in tensors, from the bottom to the top."""
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
 """Level -> largest value at which it is drawn, in units of the peak, and the dashes of its line."""
-_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in units of the peak, for one update and for several
-_MIN_NAMED_SHARE = 0.007  # of the axis; a category that is nowhere thicker in the last update has no label
+_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # upper limit of the axis in peaks, for one update and for several
+_MIN_NAMED_SHARE = 0.007  # share of the axis that a category must exceed in the last update to have a label
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 
 
 def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
-    """Return the lower and upper edges of categories at ``count`` points, ``above`` on top; missing values are 0."""
+    """Stack categories, ``above`` on top, and return both edges of each at ``count`` points; missing values are 0."""
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
@@ -69,7 +69,7 @@ def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
 
 @draw.register
 def draw_memory(scene: Memory) -> Drawing:
-    """Draw the stacked categories with the peak of each update marked and the cause of the newest peak named."""
+    """Draw bytes stacked by category, mark the peak of each update, and name the cause of the newest peak."""
     if not scene.statements:
         return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
@@ -87,7 +87,7 @@ def draw_memory(scene: Memory) -> Drawing:
         text = f"{card if name == 'capacity' else name} {bytes_text(size)}"
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
         marks.append(Text(f"level name {name}", (text,), of=f"level {name}", where="beside", size=11.0, clear=True))
-    for name, (low, high) in edges.items():  # the label is at the right end or, if that is thin, at the thickest point
+    for name, (low, high) in edges.items():  # label the right end or, if it is thin there, the thickest point
         thick = (high - low)[last]
         if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
             point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
@@ -119,7 +119,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
             corners = (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE)
             marks.append(Area(f"at {number}", corners, "paper", words=label))
     x, points = layout.steps(total)
-    for name, (lower, upper) in edges.items():  # NaN where the category has no bytes
+    for name, (lower, upper) in edges.items():  # x is NaN where the category has no bytes
         triples = np.stack([np.where(upper[points] > lower[points], x, np.nan), lower[points], upper[points]], -1)
         marks.append(Band(name, triples.ravel(), width=1.2, **area_style(name)))
     for number, (update, _) in enumerate(layout.updates[1:]):
@@ -142,14 +142,14 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
             y = float(total[point]) + top / 30  # the tip of the mark touches the area
             tips += [x, y]
             if len(layout.updates) > 1:
-                half = layout.wide / 10  # half the width of the label, which stays within its update
+                half = layout.wide / 10  # half the width of the label, so that the label stays within its update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Return descriptions of the newest peak and its cause, in which the module's name is shorter each time."""
+    """Return descriptions of the newest peak and its cause, each with a shorter form of the module's name."""
     if not scene.updates:  # no update was watched: these are bytes between two updates, not a peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]
@@ -162,7 +162,7 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 # The x axis: positions of statements, their labels, and brackets for repeated ones ---------------------------------
 
 _STILL_WIDTH = 0.4  # width of a statement that changes no bytes, such as the head of a ``for``; others have at least 1
-_GAP = 0.03  # between two updates, in units of the width of all statements
+_GAP = 0.03  # distance between two updates, in units of the width of all statements
 _COLUMNS = 400  # number of columns in the picture; only the highest point of each column is drawn
 _BRACKET_BELOW = 1 / 6  # share of the axis below which one repetition of a block is too narrow for labels
 _MIN_BRACKET = 0.1  # share of the axis above which a bracket for all repetitions is wide enough
@@ -171,7 +171,7 @@ _RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTO
 
 
 class StatementLayout(NamedTuple):
-    """The layout of statements and their points along the x axis; one unit is the width of a one-point statement."""
+    """The positions of statements and their points on the x axis, in units of the width of a one-point statement."""
 
     statements: list[tuple[float, float]]  # the left and the right end of each statement
     ends: list[int]  # the index of each statement's first point, and then the number of points
@@ -181,7 +181,7 @@ class StatementLayout(NamedTuple):
     wide: float  # the width of all statements
 
     def steps(self, total: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """Return each column's left and right x, NaN between updates, and for each x the index of the highest point."""
+        """Return the left and right x of each column, NaN between updates, and its highest point's index for each x."""
         column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
@@ -191,7 +191,7 @@ class StatementLayout(NamedTuple):
 
 
 def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
-    """Return the layout of statements: a statement is wider with more points, and narrow if it changes no bytes.
+    """Return the layout of statements: one with more points is wider, and one that changes no bytes is narrow.
 
     ``tops`` are the upper edges of the categories, with a row for each category and a column for each point.
     """
@@ -214,7 +214,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 
 def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
-    """Return the x axis with a label for each statement, or one bracket for a block of statements repeated often."""
+    """Return the x axis with a label for each statement, but a single bracket for a block that is repeated often."""
     spans: list[AxisSpan] = []
     for update, _ in layout.updates:
         start, length, times = repeated(tuple(labels[update]))
@@ -238,7 +238,7 @@ def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
 
 @lru_cache(maxsize=64)
 def repeated(labels: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return the start, length and count of the block whose repetitions (3 or more) cover most labels, or (0, 0, 0)."""
+    """Return start, length and count of the block whose repetitions (3 or more) cover the most labels, or (0, 0, 0)."""
     best = (0, 0, 0)
     for start, length in product(range(len(labels)), range(1, len(labels) // 3 + 1)):
         times = 1

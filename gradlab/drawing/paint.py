@@ -44,7 +44,7 @@ _STYLE: dict[str, Any] = {
 
 
 def gradlab_style() -> AbstractContextManager[None]:
-    """Return a context manager that applies this module's settings, whatever the learner's rcParams are."""
+    """Return a context manager in which matplotlib uses gradlab's settings instead of the learner's rcParams."""
     return matplotlib.style.context(["default", _STYLE])
 
 
@@ -63,8 +63,8 @@ class Placed(NamedTuple):
     height: float
 
 
-_PLANE_PX = 380.0  # height up to which a panel with equal units is made taller than the others, in CSS pixels
-_GAP_PX = 10.0  # between a listing and the panels to the right of it, in CSS pixels
+_PLANE_PX = 380.0  # largest height of a panel that is made taller than the others for equal units, in CSS pixels
+_GAP_PX = 10.0  # distance between a listing and the panels to the right of it, in CSS pixels
 
 
 def in_rows(
@@ -76,10 +76,10 @@ def in_rows(
     above: Listing | None = None,
     last: float = 0.0,
 ) -> list[Placed]:
-    """Place Drawings of this ``size``, and Listings of their own size, in rows of ``columns``.
+    """Return Drawings, each of the given ``size``, and Listings, each of its own size, placed in rows of ``columns``.
 
-    A Drawing whose axes have equal units may become taller. If ``last`` is not 0, it is the width of the last Drawing
-    or Listing. ``beside`` is left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
+    A Drawing whose axes are fitted to equal units may become taller. Unless ``last`` is 0, it is the width of the last
+    item. ``beside`` is put to the left of all rows, and ``above`` at the top. Raises ValueError if ``columns`` < 1.
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
@@ -94,7 +94,7 @@ def in_rows(
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
-            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a low panel makes such axes too small
+            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a low panel shrinks "fit" axes
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
                 height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
@@ -104,19 +104,19 @@ def in_rows(
 
 
 def to_png(placed: Sequence[Placed], density: float = 2.0) -> bytes:
-    """Return a sheet as a PNG with at most 256 colours and ``density`` pixels for each CSS pixel."""
+    """Return the placed Drawings and Listings as a PNG with up to 256 colours and ``density`` pixels per CSS pixel."""
     with gradlab_style():
         figure = make_figure(placed, density)
-        canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
+        canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for this class
         canvas.draw()
     picture = Picture.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
-    vars(canvas.renderer).clear()  # every text refers to the renderer: only garbage collection would free it
+    vars(canvas.renderer).clear()  # every text refers to the renderer, which only garbage collection would free
     figure.clear()  # figure and canvas refer to each other
     return small_png(picture)
 
 
 def to_svg(placed: Sequence[Placed]) -> str:
-    """Return a sheet as SVG; equal Drawings give equal strings."""
+    """Return the placed Drawings and Listings as an SVG string; equal Drawings give equal strings."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # only SVG needs it
 
     out = io.StringIO()
@@ -157,7 +157,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
     unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _MAX_ARROW_PX), _MIN_ARROW_PX)
     panel = TransformedBbox(Bbox.from_bounds(0, 0, sheet.width, sheet.height), sheet.pixels)
     marks: dict[str, tuple[Mark, list[Places]]] = {}
-    for order, mark in enumerate(drawing.marks, 3):  # zorders in the order of the marks, in front of the axes
+    for order, mark in enumerate(drawing.marks, 3):  # zorders from 3 on are in front of the axes
         if isinstance(mark, Text):
             continue
         plot = plots[getattr(mark, "axes", 0)]
@@ -166,7 +166,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
         for artist in artists:
             artist.set_zorder(order)
             plot.add_artist(artist)
-            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # arrows are cut off at the edge of a plane
+            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # with equal units, arrows are cut off at the edge
             if isinstance(mark, Arrow | Dots) and not cut:  # dots at an edge are not cut off
                 artist.set_clip_path(None)
                 artist.set_clip_box(panel)
@@ -178,7 +178,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
 
 
 def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
-    """Write the notice in the middle of the axes or, if there are marks, in a frame low in the axes."""
+    """Write the notice in the middle of the axes or, if there are marks, in a frame near the bottom of the axes."""
     left, top, right, bottom = sheet.edges(plot)
     framed = bool(drawing.marks)
     lines = wrapped(drawing.notice, max((right - left) * 0.9 - 24, sheet.width / 2), 13.0)

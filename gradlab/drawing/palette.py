@@ -1,7 +1,7 @@
-"""Colours by role: the eight of Okabe and Ito, each with one meaning in the whole series, one for "wrong", and greys.
+"""Colours by role: the eight of Okabe and Ito, each with one meaning in all notebooks, one for "wrong", and greys.
 
-``colours.json`` has each role's colours on white and on dark paper; ``front/palette.js`` makes the browser's themes
-from these. "fresh" has a dark outline, because yellow on white is too pale; arrows with the role "reused" are hatched.
+``colours.json`` has each role's colours on white and on dark paper, from which ``front/palette.js`` makes the browser's
+themes. "fresh" has a dark outline, because yellow on white is too pale; arrows with the role "reused" are hatched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLOURS = {role: white for role, (white, _) in _THEMES.items()}
 def colour(role: str) -> str:
     """Return the colour of a role on white paper as ``#RRGGBB``, or matplotlib's "none" if ``role`` is "".
 
-    ``weights/50`` is half way to white, and ``weights-text`` is dark enough to read.
+    ``weights/50`` is the colour halfway between ``weights`` and white; ``weights-text`` is dark enough for text.
     """
     if not role:
         return "none"
@@ -35,14 +35,14 @@ def _channels(colour: str) -> list[int]:
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """Return ``colour`` (``#RRGGBB``) mixed with white, as RGB from 0 to 1; strength 0 is white, 1 the pure colour."""
+    """Return ``colour`` (``#RRGGBB``) mixed with white, as RGB from 0 to 1; a ``strength`` of 0 gives white."""
     red, green, blue = (1 - strength * (1 - channel / 255) for channel in _channels(colour))
     return red, green, blue
 
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
 _BLACK = "#000000"  # SVG's default fill
-_DARKEST, _LIGHTEST = 0.118, 0.95  # on a dark page, the lightness of white and of black
+_DARKEST, _LIGHTEST = 0.118, 0.95  # lightness that white and black have on a dark page
 
 
 def themed_svg(svg: str) -> str:

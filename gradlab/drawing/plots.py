@@ -25,12 +25,12 @@ INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0
 _MAX_MARGIN_SHARE = 0.4  # maximum share of the sheet's width for labels to the right of the axes
-# legend, in px: swatch including the gap after it; that gap alone; gap between entries
+# widths in the key, in CSS pixels: a swatch with the gap after it, this gap alone, and the gap between entries
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0
 _LINE_HEIGHT = 1.15  # line height as a multiple of the font size
 _SMALL_PX = 11.0
-_CLIP_PX = 4000.0  # CSS pixels to which coordinates on a sheet are clamped
-_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # labels below the axis: angle if slanted; width that is never cut
+_CLIP_PX = 4000.0  # largest coordinate on a sheet, in CSS pixels; larger ones are clamped
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # angle of slanted labels below the axis, and width up to which none is cut
 
 Places = npt.NDArray[np.float64]  # n x 2 array of positions, in CSS pixels from the upper left corner of a sheet
 
@@ -45,7 +45,7 @@ class Sheet:
         self.text_boxes: list[Bbox] = []
 
     def places(self, plot: Plot, points: Any) -> Places:
-        """Return points of a plot in CSS pixels of the sheet; ``AXES_EDGE`` is an edge, distant points are clamped."""
+        """Return points of a plot in CSS pixels of the sheet; ``AXES_EDGE`` is an edge, and far points are clamped."""
         rows = np.array(points, dtype=np.float64).reshape(-1, 2)
         edges = np.array([plot.get_xlim(), plot.get_ylim()])
         rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
@@ -76,7 +76,7 @@ class Sheet:
         self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **options))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
-        """Paint the swatch of an entry of the key, with its left side at ``x`` and vertically centred at ``y``."""
+        """Paint the swatch of an entry of the key, with its left side at ``x`` and its vertical centre at ``y``."""
         style: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
         style["edgecolor"] = colour(entry.stroke or "ink")
         self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **style)
@@ -189,10 +189,10 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
 
 
 def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
-    """Return both axes and the box (left, top, right, bottom), with equal units in x and y if ``axes.equal`` is set."""
+    """Return the x axis, the y axis and the box (left, top, right, bottom), changed as ``axes.equal`` requires."""
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
-    shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 if x has room to spare
+    shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 if the box is too wide for equal units
     if axes.equal == "fill":
         x, y = (_widened(x, 1 / shape), y) if shape < 1 else (x, _widened(y, shape))
     elif axes.equal == "fit" and shape < 1:
@@ -208,7 +208,7 @@ def _widened(axis: Axis, times: float) -> Axis:
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Add brackets, and write the labels of spans below the x axis, low ranks first, if there is room."""
+    """Draw the brackets of spans below the x axis, and write the labels for which there is room, low ranks first."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):

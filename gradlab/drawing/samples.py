@@ -10,7 +10,7 @@ import numpy as np
 from ..scenes import Samples
 from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text, draw
 
-_SHADES, _SIDE = 16, 8  # grey levels, and cells along one side of a digit
+_SHADES, _SIDE = 16, 8  # number of the darkest grey level, counted from 0, and cells along one side of a digit
 _PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
 _TALL, _GAP = 1.2, 0.12  # height of a row with its answers, and gap between digits, in column widths
 _MOST_DESCRIBED = 5  # number of mistakes that the description of the panel lists
@@ -18,10 +18,10 @@ _MOST_DESCRIBED = 5  # number of mistakes that the description of the panel list
 
 @draw.register
 def draw_samples(scene: Samples) -> Drawing:
-    """Draw digits with the answers below them: ``7`` if right; ``1, is 7`` and a cross over the digit if wrong."""
+    """Draw digits with the model's answers below: ``7`` if right, ``1, is 7`` and a cross over the digit if wrong."""
     samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
     count = len(samples)
-    columns = max(round(math.sqrt(3 * count)), 1)  # 12 digits are in two rows, because a panel is wider than high
+    columns = max(round(math.sqrt(3 * count)), 1)  # 12 digits fill two rows, as a panel is wider than it is high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(samples):

@@ -1,13 +1,13 @@
 """The JSON in which Drawings are sent to the browser: first as a whole, then only the changes from frame to frame.
 
-Whole numbers are exact. Other coordinates are rounded: to at most a ten-thousandth of the axis's range or, on a log
-axis, to five significant digits. Points that have not changed are not sent again: when a curve grows by a point, only
-that point is sent to ``front/wire.js``.
+Whole numbers are exact. Other coordinates are rounded in steps of at most a ten-thousandth of the axis's range or, on
+a log axis, to five significant digits. Points that have not changed are not sent again: when a curve grows by a point,
+only the new point is sent to ``front/wire.js``.
 
 A panel is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}`` and a mark is
 ``{"k": kind, "p": [numbers], field: value, ...}``, without fields at their defaults. A change of a panel has the fields
 that changed; a field that is back at its default is null. Instead of ``marks``, the change has the changed marks as
-``"set": [[index, fields], ...]``. In these, ``"p"`` is ``[count, number, ...]``: keep the first ``count`` old numbers,
+``"set": [[index, fields], ...]``. There, ``"p"`` is ``[count, number, ...]``: keep the first ``count`` old numbers,
 then append the new ones. If marks were added, removed or moved, the change has all ``ids``; marks with a known id keep
 their fields, and new marks are whole in ``set``.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from .limits import Numbers
 from .marks import AXES_EDGE, Axes, Band, Drawing, Mark
 
-SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; of the range of a linear axis
+SIGNIFICANT_DIGITS = 5  # to which a coordinate is rounded on a log axis; on a linear axis, digits of the axis's range
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
 Panel = dict[str, Any]
@@ -31,7 +31,7 @@ _Encoded = tuple[dict[str, Any], Numbers | None]
 
 
 class Encoder:
-    """An encoder of successive Drawings of one panel: ``encode`` returns a whole panel, ``change`` the differences."""
+    """An encoder of one panel's Drawings: ``encode`` returns a whole panel, and ``change`` returns the changes."""
 
     def __init__(self) -> None:
         self._drawing: Drawing | None = None
@@ -71,7 +71,7 @@ class Encoder:
 
 
 def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
-    """Return the fields of a mark for JSON, and its rounded points, or None for a mark without points."""
+    """Return the fields of a mark for JSON and the mark's rounded points, which are None if the mark has none."""
     encoded: dict[str, Any] = {"k": _KINDS[type(mark).__name__], **_encode_fields(mark, "points", "cells")}
     if (cells := getattr(mark, "cells", None)) is not None:
         encoded["cells"] = (np.asarray(cells).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
@@ -83,7 +83,7 @@ def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
 
 
 def _encode_fields(part: Any, *but: str) -> dict[str, Any]:
-    """Return the fields of a dataclass that are not at their defaults, for JSON, except ``id`` and those in ``but``."""
+    """Return the encoded fields of a dataclass that are not at their defaults, without ``id`` and those in ``but``."""
     return {
         name: _encode(value)
         for name, default in _defaults(part.__class__)
@@ -106,11 +106,11 @@ def _encode(value: Any) -> Any:
     return _encode_part(value) if hasattr(value, "__dataclass_fields__") else value
 
 
-_encode_part = lru_cache(maxsize=1024)(_encode_fields)  # for axes, keys and swatches, which rarely change
+_encode_part = lru_cache(maxsize=1024)(_encode_fields)  # cached, because axes, keys and swatches rarely change
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
-    """Return points with ``each`` numbers per point, rounded to the resolution of ``axes``; whole numbers are kept."""
+    """Return points of ``each`` numbers, rounded to ``SIGNIFICANT_DIGITS`` on ``axes``; whole numbers are kept."""
     rounded = points.copy()
     for column in range(each):
         axis, values = axes.y if column else axes.x, points[column::each]
@@ -123,7 +123,7 @@ def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
-    """Return the fields of a mark that differ and its points from the first difference on, or all of a new mark."""
+    """Return a mark's changed fields and its points from the first changed number on, or a new mark as a whole."""
     encoded, points = new
     if old is None or old[0]["k"] != encoded["k"]:
         return encoded if points is None else {**encoded, "p": _to_json(points)}

@@ -20,14 +20,14 @@ GPUS: dict[str, int] = {
     "V100": 16_130 * _MIB,  # device properties of a 16 GB V100: github.com/ultralytics/yolov3, README
     "L4": int(22.03 * _GIB),  # messages on a "24 GB" L4 name 22.03 to 22.17 GiB; nvidia-smi shows 23,034 MiB
     "A10G": 22_587 * _MIB,  # device properties in TorchCodec's tutorial "Accelerated video decoding on GPUs"
-    "RTX 4090": int(23.52 * _GIB),  # github.com/pytorch/torchchat/issues/1341; older drivers name up to 23.68 GiB
-    "RTX 3090": int(23.56 * _GIB),  # messages name up to 23.70 GiB; 23.57 in github.com/vllm-project/vllm/issues/26863
+    "RTX 4090": int(23.52 * _GIB),  # github.com/pytorch/torchchat/issues/1341; older drivers report up to 23.68 GiB
+    "RTX 3090": int(23.56 * _GIB),  # messages name up to 23.70 GiB; github.com/vllm-project/vllm/issues/26863 has 23.57
     "A100-40": 42_298_834_944,  # deviceQuery on an A100-SXM4-40GB: github.com/bottlerocket-os/bottlerocket/pull/3873
     "L40S": int(44.39 * _GIB),  # messages name 44.39 to 44.53 GiB: github.com/vllm-project/vllm/issues/15598
-    "H100": int(79.10 * _GIB),  # out-of-memory messages on 80 GB H100s name 79.10 to 79.33 GiB; nvidia-smi 81,559 MiB
+    "H100": int(79.10 * _GIB),  # messages on 80 GB H100s name 79.10 to 79.33 GiB; nvidia-smi shows 81,559 MiB
     "A100-80": int(79.14 * _GIB),  # out-of-memory messages on 80 GB A100s name 79.14 to 79.35 GiB
-    "H200": int(139.72 * _GIB),  # messages name 139.72 (NVL) to 139.81 GiB; 143,156 MiB: github.com/ai-bot-pro/achatbot
-    "B200": int(178.35 * _GIB),  # messages name 178.35 and 178.36 GiB; 182,642 MiB: github.com/ai-bot-pro/achatbot
+    "H200": int(139.72 * _GIB),  # messages name 139.72 (NVL) to 139.81 GiB; github.com/ai-bot-pro/achatbot: 143,156 MiB
+    "B200": int(178.35 * _GIB),  # messages name 178.35 and 178.36 GiB; github.com/ai-bot-pro/achatbot: 182,642 MiB
 }
 """Card name -> usable bytes, the smallest card first."""
 
@@ -95,7 +95,7 @@ class Need:
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return the Need of a run with ``tensors`` bytes of tensors; None or an unnamed card counts as before Hopper."""
+    """Return the Need of a run with ``tensors`` bytes of tensors; an unnamed card is assumed to precede Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 

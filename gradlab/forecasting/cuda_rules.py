@@ -3,10 +3,10 @@
 A forecast runs on tensors without memory, and a PyTorch built without CUDA cannot train on fake CUDA tensors, because
 autograd asks the device for its streams. So the fakes are on the CPU. Where a GPU differs, a kernel in the dispatcher
 runs before the CPU's kernel, even for operations called from C++. These kernels have their own dispatch key, which only
-the thread of a forecast includes, so no other thread runs them:
+the thread of a forecast includes. They apply these rules:
 
 - Autocast casts by CUDA's lists of operations, which are read from a header in the installed PyTorch.
-- Dropout saves a mask of one byte per element (``native_dropout``); the CPU's mask is as wide as the elements.
+- Dropout saves a mask of one byte per element (``native_dropout``); on the CPU, the mask has the input's dtype.
 - Attention (``scaled_dot_product_attention``) runs a fused kernel where CUDA would, even with dropout. The conditions
   for a fused kernel are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
 """
@@ -48,7 +48,7 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return the name of each operation's autocast list, or an empty dict if PyTorch's header is missing."""
+    """Return a dict from operations to names of autocast lists, which is empty if PyTorch's header is missing."""
     if not _HEADER.is_file():
         return {}
     policies = {}
@@ -78,7 +78,7 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
 
 
 def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
-    """Call ``op`` with ``dtype=torch.float32`` unless the caller has given a dtype or the input is not eligible."""
+    """Call ``op`` with ``dtype=torch.float32`` unless the caller gives a dtype or autocast ignores the input."""
     arguments = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
     if _eligible(args[0]) and arguments.get("dtype") is None:
         arguments["dtype"] = torch.float32
@@ -142,7 +142,7 @@ def _attention(
 
 
 def _bias(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """Return the mask that the efficient kernel requires: values to add, in rows padded to 32 bytes, for every head."""
+    """Return the efficient kernel's form of ``mask``: values to add, in rows padded to 32 bytes, for every head."""
     bias, columns = _as_float(mask, q.dtype) if mask.dtype == torch.bool else mask, mask.shape[-1]
     if missing := -columns % (32 // bias.element_size()):
         bias = torch.nn.functional.pad(bias, (0, missing))[..., :columns]
@@ -170,7 +170,7 @@ _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callable[..., Any]:
-    """Return the kernel that runs before an operation's CPU kernels; without a ``policy`` it does not autocast."""
+    """Return the kernel that runs before an operation's CPU kernels and, given a ``policy``, autocasts its inputs."""
     packet, _, overload = name.partition(".")
     op, composite = getattr(getattr(_aten, packet), overload or "default"), COMPOSITES.get(name)
     cpu, autocast = _torch.DispatchKey.CPU, _torch.DispatchKey.AutocastCPU
@@ -188,7 +188,7 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
 
 
 def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
-    """Run RMSNorm as one operation, so that autograd saves the same tensors as on CUDA; its IPU kernel never runs."""
+    """Run RMSNorm as one operation, so that autograd saves what it saves on CUDA; the kernel for IPU never runs."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
     if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
@@ -198,7 +198,7 @@ def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
 
 @functools.cache
 def _register_kernels() -> tuple[torch.library.Library, ...]:
-    """Register the kernels once per process; they need not be removed, because other threads do not run them."""
+    """Register the kernels, once per process, and return their libraries. Only a forecast's thread runs the kernels."""
     everything, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     everything.fallback(torch.library.fallthrough_kernel, _KEY)
     lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")

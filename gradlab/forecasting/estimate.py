@@ -46,19 +46,19 @@ class Forecast:
     def fits(self, card: str | int) -> bool:
         """Return whether the total of ``need`` fits a card, given by its name, a size or its number of usable bytes.
 
-        A forecast by the CPU's rules is repeated by CUDA's rules, unless ``forecast`` was called with device="cpu".
+        A forecast that used the CPU's rules only by default is repeated with CUDA's rules.
         """
         return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest batch that fits the card ``on``, or 0 if none fits; ``switch`` must be "batch"."""
+        """Return the number of rows in the largest batch that fits on the card, or 0; ``switch`` must be "batch"."""
         usable = usable_bytes(on)
         if switch != "batch":
             raise ValueError(f"Forecast.largest: the switch must be 'batch', got {switch!r}")
         return largest_that_fits(self._peak_of, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
-        """Return the forecast as text. By CUDA's rules, it has rows for the cards in ``SHOWN`` and the card ``on``."""
+        """Return the forecast as text. A forecast by CUDA's rules lists the cards in ``SHOWN`` and the card ``on``."""
         site = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {site}", ""]
         unit = column_unit(self.peak)
@@ -83,9 +83,9 @@ class Forecast:
 
 
 def largest_that_fits(peak_of: Callable[[int], int], limit: int, upper: int, start: int) -> int:
-    """Return the largest n up to ``upper`` with a peak within ``limit``, or 0; ``start`` is the first guess for n.
+    """Return the largest n up to ``upper`` with a peak of at most ``limit``, or 0; ``start`` is the first guess for n.
 
-    Guesses assume that the peak grows piecewise linearly with n. The peaks at the result and at the next n are exact.
+    Later guesses assume that the peak grows piecewise linearly with n, but the peak at the result is computed.
     """
     peaks: dict[int, int] = {}
     low, high, guess = 0, upper + 1, start  # low fits, high does not
@@ -149,7 +149,7 @@ def forecast(
 
     Raises:
         TypeError, ValueError: An argument is invalid; the message names the allowed values.
-        ForecastError: The model cannot be run without values; this is a ValueError.
+        ForecastError: The model cannot be run without values. A ForecastError is a ValueError.
     """
     recipe = Recipe() if recipe is None else recipe
     training = Training(recipe, checkpoint, "cuda" if device is None else device, dtype, optimizer)

@@ -20,7 +20,7 @@ _FOUND_INF = "_gradlab_found_inf"  # an attribute that marks a GradScaler's fake
 
 
 def _norm(result: Any, args: Any) -> Any:
-    """Make the statistics float32 if a weight is float32, even for a 16-bit input, as CPU kernels do."""
+    """Return a norm's result with float32 statistics if a weight is float32, even for a 16-bit input, as on a CPU."""
     output, *statistics = result
     others = (a for a in args[1:] if isinstance(a, Tensor))
     if output.dtype == torch.float32 or not any(a.dtype == torch.float32 for a in others):
@@ -29,13 +29,13 @@ def _norm(result: Any, args: Any) -> Any:
 
 
 def _wide_norm(result: Any, args: Any) -> Any:
-    """Make the statistics of a 16-bit input float32, as GPU kernels do."""
+    """Return a norm's result with float32 statistics, even for a 16-bit input, as GPU kernels do."""
     output, *statistics = result
     return (output, *(t if t.dtype == torch.float64 else t.float() for t in statistics))
 
 
 def _group_norm_backward(result: Any, args: Any) -> Any:
-    """Give the input's gradient the input's dtype."""
+    """Return the gradients of a group norm, with the input's gradient in the dtype of the input."""
     first, *rest = result
     if first is None or first.dtype == args[1].dtype:
         return result
@@ -43,17 +43,17 @@ def _group_norm_backward(result: Any, args: Any) -> Any:
 
 
 def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
-    """Give a reduced loss a storage as large as the unreduced loss, as the kernels do."""
+    """Return a reduced loss whose storage is as large as that of the unreduced loss, as in the kernels."""
     if len(args) > reduction and args[reduction] == 0:  # reduction="none"
         return result
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
 
 
 def _lstm_layer(result: Any, args: Any) -> Any:
-    """Add the workspace that one layer of nn.LSTM saves for backward, which is empty in the fake result.
+    """Return an LSTM layer's result with the workspace that the layer saves for backward, which the fake result lacks.
 
-    The regions are those of oneDNN's ``set_workspace_sizes`` and ``set_offsets`` (``src/cpu/rnn/rnn_utils.hpp``,
-    ``rnn_utils.cpp``), each rounded up to pages. Rows of matrices are padded to cache lines.
+    The workspace has the regions of oneDNN's ``set_workspace_sizes`` and ``set_offsets``, each rounded up to pages
+    (``src/cpu/rnn/rnn_utils.hpp``, ``rnn_utils.cpp``). Rows of matrices are padded to cache lines.
     """
     x, hidden, cell, trains = args[0], args[5], args[6], args[15]
     if not trains:
@@ -106,7 +106,7 @@ class FakeTensors(_torch.FakeTensorMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, like ``_dispatch``."""
+        """Return False, which avoids PyTorch's wrapper around ``__torch_dispatch__``, as ``_dispatch`` does."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -119,11 +119,11 @@ class FakeTensors(_torch.FakeTensorMode):
         result = _dispatch(self, func, types, args, kwargs or {})
         if func not in self._fixes:
             return result
-        with self:  # PyTorch disables a mode while it dispatches, so tensors created then would be real
+        with self:  # PyTorch disables the mode during a dispatch, so new tensors would be real
             return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
-        """Return a fake on the CPU of any tensor; the fakes of real CPU tensors share storage if the tensors do."""
+        """Return a fake of any tensor, on the CPU; if real CPU tensors share a storage, their fakes also share one."""
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
             if not tensor.is_leaf:  # the fake must not join the user's graph
                 return self.from_tensor(tensor.detach()).requires_grad_()
@@ -161,7 +161,7 @@ class FakeTensors(_torch.FakeTensorMode):
 
 
 class ReplaceRealTensors(TorchFunctionMode):
-    """A mode that gives torch functions the fakes of real tensors that require grad or for which a fake exists.
+    """A mode in which torch functions get a fake in place of a real tensor that requires grad or has a fake already.
 
     A closure or a hook may refer to a part of the real model, and a function may use a global parameter. Autograd would
     follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a real tensor, such as a plain
@@ -187,7 +187,7 @@ class ReplaceRealTensors(TorchFunctionMode):
 
 @contextmanager
 def restoring_module(model: nn.Module) -> Iterator[None]:
-    """Restore a model's modules after the block: attributes, parameters, buffers and hooks."""
+    """Restore the attributes, parameters, buffers and hooks of a model's modules after the block."""
     attributes = [(vars(module), vars(module).copy()) for module in model.modules()]
     tables = [(table, table.copy()) for _, before in attributes for table in before.values() if isinstance(table, dict)]
     try:

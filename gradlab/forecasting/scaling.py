@@ -38,7 +38,7 @@ _DIVIDED = {
 _GATHERED_BLOCKS = {"zero3": 2, "fsdp": 3}
 _MOST_CARDS = 2**17
 _BLOCK = re.compile(r"blocks\.(\d+)(.*)")
-Section = tuple[int | None, list[MemoryPoint]]  # index of a block or None outside all blocks, and its points
+Section = tuple[int | None, list[MemoryPoint]]  # index of a block, or None outside all blocks, and the section's points
 
 
 def check_sharding(shard: object, cards: object) -> None:
@@ -54,7 +54,7 @@ def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> 
     """Return ``whole`` with only the bytes that one of ``cards`` cards holds, or unchanged if ``shard`` is None."""
     if shard is None:
         return whole
-    buckets = max(point.high["gradients"] for point in whole.timeline)  # bytes of the buckets, which are never freed
+    buckets = max(point.high["gradients"] for point in whole.timeline)  # bytes of DDP's buckets, never freed
 
     def divide(amounts: dict[str, int]) -> dict[str, int]:
         divided = _DIVIDED.get(shard, ())
@@ -65,14 +65,14 @@ def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> 
     def divide_point(point: MemoryPoint) -> MemoryPoint:
         return replace(point, bytes=divide(point.bytes), high=divide(point.high))
 
-    # Divided amounts may peak at another moment than undivided amounts.
+    # After the division, the peak may be at another moment than before.
     timeline = [divide_point(point) for point in whole.timeline]
     peak_at = max([*timeline, divide_point(whole.peak_at)], key=lambda point: point.top)
     return replace(whole, timeline=timeline, peak_at=peak_at)
 
 
 def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Simulate a workload; a published size of more than 4 blocks is extrapolated from models of 3 and 4 blocks."""
+    """Return a simulated update; a published size of over 4 blocks is extrapolated from models of 3 and 4 blocks."""
     size = workload.size
     if size is None or size.layers <= 4:
         return simulate(workload, training)
@@ -97,7 +97,7 @@ def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layer
         for block, points in of_4:
             if block is None:
                 result += _shifted(points, (more, next(outside), points))
-            elif block == next(iter(many)):  # all blocks, in forward or backward order
+            elif block == next(iter(many)):  # once for all blocks, in forward or backward order
                 for i in range(layers) if block == 0 else reversed(range(layers)):
                     if i == 0:
                         moved = _shifted(many[0], (more, few[0], many[0]))
@@ -116,7 +116,7 @@ def _statements(points: Sequence[MemoryPoint]) -> list[list[Section]]:
 
 def _sections(points: list[MemoryPoint]) -> list[Section]:
     blocks = [int(match[1]) if (match := _BLOCK.match(point.module)) else None for point in points]
-    # Checkpointing recomputes a block under other module names: all points between two of a block's points are its own.
+    # Checkpointing recomputes a block under other module names, so points between two points of a block belong to it.
     for start, end in pairwise([i for i, block in enumerate(blocks) if block is not None]):
         if blocks[start] == blocks[end]:
             blocks[start:end] = [blocks[start]] * (end - start)
@@ -125,7 +125,7 @@ def _sections(points: list[MemoryPoint]) -> list[Section]:
 
 
 def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], list[MemoryPoint]]) -> list[MemoryPoint]:
-    """Return ``points`` plus ``times * (after - before)``, point by point, for each (times, before, after)."""
+    """Return ``points`` plus ``times * (after - before)``, for each (times, before, after) in ``steps``."""
 
     def amounts(i: int, which: str) -> dict[str, int]:
         total: dict[str, int] = getattr(points[i], which).copy()
@@ -139,7 +139,7 @@ def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], li
 
 
 def _thinned(points: list[MemoryPoint], peak: MemoryPoint) -> tuple[list[MemoryPoint], MemoryPoint]:
-    """Merge neighbouring points as a Ledger does if there are too many; return the points and the peak."""
+    """Return the points and the peak. If there are too many points, neighbouring points are merged, as in a Ledger."""
     merged: list[MemoryPoint] = []
     for point in points:
         merged.append(point)

@@ -1,4 +1,4 @@
-"""Simulation of a recipe's loop on fake tensors under a Ledger, for two updates.
+"""Simulation of two updates of a recipe's loop on fake tensors, whose bytes a Ledger counts.
 
 The first update creates the optimizer's state, ``.grad``, ``output`` and ``loss``; the second is measured.
 """
@@ -39,7 +39,7 @@ class ForecastError(ValueError):
 
 @dataclass(frozen=True)
 class SimulatedUpdate:
-    """A Ledger's record of the measured update."""
+    """The memory of the second simulated update, as a Ledger counts it, and some facts about the model."""
 
     peak_at: MemoryPoint
     timeline: list[MemoryPoint]
@@ -51,7 +51,7 @@ class SimulatedUpdate:
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Return the record of a workload's second update, by the rules of ``training.device``; raises ForecastError."""
+    """Return a workload's second update, simulated by the rules of ``training.device``; raises ForecastError."""
     program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
     rules = cuda_rules() if on_cuda else nullcontext()
@@ -149,7 +149,7 @@ def _quiet_fake_tensor_log() -> Iterator[None]:
 
 @contextmanager
 def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
-    """Turn any error of the block into a ForecastError that names the model's line, the reason and the remedy."""
+    """Turn any error in the block into a ForecastError that names the model's line, the reason and the remedy."""
     try:
         yield
     except ForecastError:

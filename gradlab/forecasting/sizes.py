@@ -1,6 +1,6 @@
-"""Published model sizes by name, without torch.
+"""Published model sizes by name. This module does not import torch.
 
-Sources: each size comes from the config.json that was published with the weights on the Hugging Face Hub:
+Each size comes from the config.json that was published with the weights on the Hugging Face Hub:
 openai-community/gpt2, gpt2-medium, gpt2-large and gpt2-xl; meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, -70B and
 -405B, Llama-2-7b-hf; TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T; mistralai/Mistral-7B-v0.1; Qwen/Qwen2.5-0.5B,
 -1.5B, -3B and -7B.
@@ -20,9 +20,9 @@ class ModelSize:
     """The hyperparameters of a decoder-only transformer.
 
     ``family`` is ``"llama"`` (RMSNorm, SwiGLU, rotary positions, no biases unless ``qkv_bias``) or ``"gpt2"``
-    (LayerNorm, GELU, learned positions, biases). ``hidden`` is the width inside the MLP, ``max_context`` the maximum
-    number of tokens in a row. ``tied`` means that the head shares the embedding's weights, ``qkv_bias`` that the layers
-    for queries, keys and values have biases.
+    (LayerNorm, GELU, learned positions, biases). ``hidden`` is the width inside the MLP, and ``max_context`` is the
+    largest number of tokens in a row. With ``tied``, the head shares the embedding's weights; with ``qkv_bias``, the
+    layers for queries, keys and values have biases.
     """
 
     name: str

@@ -32,7 +32,7 @@ class AdamW8bit(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr})
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # a forecast passes no closure
-        """Create missing states; a real update is one kernel per parameter and needs no other memory."""
+        """Create missing states only, because a real update runs one kernel per parameter and needs no other memory."""
         for group in self.param_groups:
             for parameter in (p for p in group["params"] if p.grad is not None and not self.state[p]):
                 small = parameter.numel() < _MIN_8BIT_ELEMENTS
@@ -67,7 +67,7 @@ class Training:
     def uses_foreach(self) -> bool:
         """Whether the optimizer updates all parameters at once, PyTorch's default on a GPU.
 
-        This needs temporary results as large as the weights: see "Algorithms" in the documentation of torch.optim.
+        Such updates need temporary results as large as the weights ("Algorithms" in the documentation of torch.optim).
         """
         return self.optimizer is None and self.device == "cuda"
 
@@ -79,7 +79,7 @@ class Training:
         return "optimizer = AdamW8bit(model.parameters())\n" + source.partition("\n")[2]
 
     def summary(self) -> list[str]:
-        """Return phrases for the optimizer, AMP, the window, and four more settings if they are not the default."""
+        """Return phrases for the optimizer, AMP, the accumulated batches, and other settings not at their default."""
         recipe = self.recipe
         parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
         parts += [f"weights in {self.dtype}"] * (self.dtype is not None)

@@ -1,4 +1,4 @@
-"""The models that the learner's code calls, and the optimizers, each with its parameters."""
+"""Records of the models that the learner's code calls and of the optimizers that it uses, with their parameters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ... import _torch
 from ..events import NO_SITE, Site
 from .param_index import ParamIndex
 
-_MOST_MODELS = 500  # models, including some that no longer exist
+_MOST_MODELS = 500  # number of models above which the records of deleted models are dropped
 _MOST_TIES = 64
-_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
+_REUSE_ABOVE = 64  # number of optimizers from which on the indices of deleted optimizers are reused
 _BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
 
 
 class WatchedModule:
-    """A module that the learner's code calls directly, with its parameters and mode-dependent parts."""
+    """The record of a module that the learner's code calls: its parameters, and the parts that ``eval()`` changes."""
 
     def __init__(self, module: nn.Module, index: ParamIndex, in_eval: WeakIdKeyDictionary) -> None:
         self.module, self._in_eval = weakref.ref(module), in_eval
@@ -28,7 +28,7 @@ class WatchedModule:
         self.refresh(module, index)
 
     def refresh(self, module: nn.Module, index: ParamIndex) -> None:
-        """Read the module's parameters and submodules as they are now."""
+        """Update the record from the current parameters and submodules of ``module``."""
         self.params = index.bits(module.parameters())
         self.first_param = next(((name, index.bits([param])) for name, param in module.named_parameters()), ("", 0))
         modules = list(module.modules())
@@ -47,13 +47,13 @@ class WatchedModule:
         self.frozen_norms = index.bits(param for norm in wrong for param in norm.parameters())
 
     def dropouts_in_eval(self) -> frozenset[Site]:
-        """Return the first line of each forward() that mentions a dropout and whose module is in evaluation mode."""
+        """Return the first line of ``forward()`` for each module in evaluation mode that names a dropout in it."""
         modules = [module for reference in self.dropouts if (module := reference()) is not None and not module.training]
         codes = [type(module).forward.__code__ for module in modules]
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the class names of mode-dependent parts, one in training and one in evaluation mode, or ""."""
+        """Return the class names of a part in training mode and of a part in evaluation mode; "" means no such part."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -63,7 +63,7 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """Calls to ``load_state_dict()`` on one line, with an object's own tensors that changed after ``state_dict()``."""
+    """Calls to ``load_state_dict()`` on one line that restore nothing, because the state was not a copy."""
 
     kind: str
     dict_site: Site
@@ -75,7 +75,7 @@ class UncopiedLoad:
 
 @dataclass(eq=False)
 class Tie:
-    """A parameter that two module attributes shared at first."""
+    """Two module attributes that first held the same parameter (tied weights), and their parameters now."""
 
     owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
@@ -84,7 +84,7 @@ class Tie:
     """The bits of the attributes' current parameters if they are two of the same shape; empty otherwise."""
 
     def refresh(self, index: ParamIndex) -> None:
-        """Update ``params`` from the attributes if one of them was assigned again."""
+        """Update ``params`` if one of the two attributes has been assigned again."""
         now = [getattr(reference(), name, None) for reference, name in self.owners] if self.site[1] else []
         params = [param for param in now if isinstance(param, Tensor)]
         if len(params) == len({id(param) for param in params}) == 2 and params[0].shape == params[1].shape:
@@ -94,7 +94,7 @@ class Tie:
 
 
 class ModuleIndex:
-    """All modules that the learner's code has called directly, by id."""
+    """The records of the modules that the learner's code has called, and of tied and registered parameters."""
 
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
@@ -105,14 +105,14 @@ class ModuleIndex:
         """Line that loads an object's own state into the object -> the record of these loads."""
         self.in_eval: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Modules whose eval() was called directly, without a call to train() since."""
-        self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, and its name there
+        self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> first module and attribute to hold it
         self.ties: dict[tuple[int, str], Tie] = {}
         """Id of a module and name of its attribute -> the Tie that the attribute belongs to."""
         self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameter -> the number of optimizers when it was registered, and the line that registered it."""
 
     def see(self, module: nn.Module) -> WatchedModule:
-        """Return the record of a called module, refreshed at some of its calls, since its parts can be replaced."""
+        """Count a call to ``module``, and return its record; some calls refresh it, because parts can be replaced."""
         model = self._models.get(id(module))
         if model is None or model.module() is not module:
             if len(self._models) >= _MOST_MODELS:
@@ -126,7 +126,7 @@ class ModuleIndex:
         return model
 
     def first_param(self, key: int) -> tuple[str, int]:
-        """Return the name and bit of the first parameter in the model with the id ``key``; ("", 0) if there is none."""
+        """Return the name and bit of the first parameter of the model with this id, or ("", 0) if there is none."""
         model = self._models.get(key)
         return model.first_param if model is not None else ("", 0)
 
@@ -135,22 +135,22 @@ class ModuleIndex:
         return list(self._models.values())
 
     def all(self) -> list[WatchedModule]:
-        """Return the records of all models, refreshed for those that still exist."""
+        """Refresh the records of the models that still exist, and return the records of all models."""
         for model in self._models.values():
             if (module := model.module()) is not None:
                 model.refresh(module, self._index)
         return list(self._models.values())
 
     def register(self, param: Tensor, site: Site, optimizers: int, *, again: bool) -> None:
-        """Record the line that put a parameter into a module, and the number of optimizers at that time.
+        """Record ``site``, the line that put a parameter into a module, and the number of optimizers at that time.
 
-        An existing record is replaced only if ``again`` is True, for a parameter that came inside a submodule.
+        With ``again``, which means that the parameter came inside a submodule, replace an existing record.
         """
         if again or param not in self._registered:
             self._registered[param] = optimizers, site
 
     def put(self, module: nn.Module, name: str, param: Tensor, site: Site) -> None:
-        """Record the assignment of a parameter to a module's attribute, which may make or break a tie."""
+        """Record the assignment of a parameter to a module's attribute, which may create or break a Tie."""
         first = self._owners.setdefault(param, (weakref.ref(module), name))
         if (tie := self.ties.get((id(module), name))) is not None:
             tie.site = site
@@ -159,12 +159,12 @@ class ModuleIndex:
             self.ties[id(owner), first[1]] = self.ties[id(module), name] = tie
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
-        """Return the line that registered any of ``params`` after an optimizer was made; None if there is none."""
+        """Return a line that registered one of ``params`` after the creation of ``optimizer`` (its index), or None."""
         registered = [self._registered[param] for _, param in self._index.alive(params) if param in self._registered]
         return next((site for optimizers, site in registered if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
-        """Record the distances of parameters from a loss."""
+        """Record the distance of each parameter in ``leaves`` from a loss, in nodes of the graph."""
         for leaf, distance in leaves:
             if bit := self._index.known_bits([leaf]):
                 self.order[bit.bit_length() - 1] = distance
@@ -181,14 +181,14 @@ def _mode_sensitive(module: nn.Module) -> bool:
 
 
 def _used_names(module: nn.Module) -> tuple[str, ...]:
-    """Return the names that the forward() of a learner's class uses; empty for a PyTorch class."""
+    """Return the globals and attributes that a module's ``forward()`` uses, or () for a class of PyTorch."""
     forward = None if type(module).__module__.startswith("torch.") else type(module).forward
     return getattr(getattr(forward, "__code__", None), "co_names", ())
 
 
 @dataclass(eq=False, slots=True)
 class WatchedOptimizer:
-    """The record of an optimizer: its index, its parameters, and checks of its weights."""
+    """The record of an optimizer: its index, its parameters, and values of its weights for later checks."""
 
     number: int
     params: int = 0
@@ -224,11 +224,11 @@ class OptimizerIndex:
         return self._count
 
     def numbers(self) -> dict[int, int]:
-        """Return the indices of the live optimizers by their ids."""
+        """Return a dict from the id of each live optimizer to its index."""
         return {id(optimizer): watched.number for optimizer, watched in self._watched.items()}
 
     def find(self, optimizer: Optimizer) -> WatchedOptimizer | None:
-        """Return the record of an optimizer, with its current parameters; None if it is not watched yet."""
+        """Return the record of an optimizer with its current parameters, or None if there is no record yet."""
         watched: WatchedOptimizer | None = self._watched.get(optimizer)
         if watched is None:
             return None
@@ -249,9 +249,9 @@ class OptimizerIndex:
         return watched
 
     def stepping_instead(self, idle: WatchedOptimizer) -> int:
-        """Return the index of an optimizer that steps parameters of ``idle`` at its initial rate; -1 if there is none.
+        """Return the index of an optimizer that steps parameters of ``idle`` with an unchanged learning rate, or -1.
 
-        An optimizer to which the learner copies a schedule's rates is not at its initial rate, so it does not count.
+        An optimizer does not count if the learner copies a schedule's rates to it, which changes its learning rate.
         """
         for optimizer, watched in self._watched.items():
             rates = [optimizer.defaults.get("lr"), *(group.get("lr") for group in optimizer.param_groups)]
