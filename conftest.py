@@ -84,8 +84,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]
     later = () if config.getoption("--all") or config.getoption("markexpr") else _ALL_ONLY
-    later = later if os.environ.get("GRADLAB_NIGHTLY") else (*later, "nightly")
     named = {path.resolve() for path in paths}
+    if not os.environ.get("GRADLAB_NIGHTLY"):
+        later = (*later, "nightly", "sampled") if config.rootpath / "notebooks" in named else (*later, "nightly")
     selected: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
     for item in items:
@@ -119,7 +120,7 @@ def _is_deselected(item: pytest.Item, later: tuple[str, ...], named: set[Path], 
     markers = {marker for marker in later if item.get_closest_marker(marker)}
     if not markers or any(item.nodeid.startswith(test) for test in tests):
         return False
-    return bool({"slow", "nightly"} & markers) or named.isdisjoint({item.path, item.path.parent})
+    return bool({"slow", "nightly", "sampled"} & markers) or named.isdisjoint({item.path, item.path.parent})
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""Many cases of one kind: some of them in each run, more of them with ``--all``, and all of them by night."""
+"""Many cases of one kind: some run each time, more with ``--all``, and all for ``--all`` with a folder or by night."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 
 def every(step: int, cases: Iterable[Any], by_day: int = 1) -> list[Any]:
-    """Return the cases for ``parametrize``: the first of each ``step`` always runs, the others are marked.
+    """Return the cases for ``parametrize``: the first of each ``step`` always runs, the others are marked slow.
 
-    Of these, the first of each ``by_day`` runs with ``--all``, and the others run by night only.
+    Of these, the first of each ``by_day`` runs with each ``--all``. The others are also marked sampled.
     """
     marked: list[Any] = []
     for number, case in enumerate(cases):
-        mark = pytest.mark.slow if (number % step - 1) % by_day == 0 else pytest.mark.nightly
-        marked.append(case if number % step == 0 else pytest.param(case, marks=mark))
+        marks = [pytest.mark.slow] if (number % step - 1) % by_day == 0 else [pytest.mark.slow, pytest.mark.sampled]
+        marked.append(case if number % step == 0 else pytest.param(case, marks=marks))
     return marked
