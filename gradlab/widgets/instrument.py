@@ -1,7 +1,7 @@
-"""Instruments: controls, with pictures and descriptions that are computed at once from the values of the controls.
+"""Instruments: controls, with pictures and texts that are computed from the values of the controls and nothing else.
 
-An instrument is a pure function from the values of its controls to a View. Time, such as a moment of an update, is also
-a control: a slider that plays. So every state can be recorded, and a page without a kernel is a table of such states.
+Time is no exception: where an instrument shows how an update proceeds, the moment is the value of a slider, which can
+play. Views can therefore be computed in advance: a page without a kernel contains one for each recorded setting.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, 
 from .live import Live, Packed, packed_text
 
 Settings = Mapping[str, Any]
-MAX_CACHED = 64  # maximum number of cached views of an instrument, and of forecasts of a ForecastLab
-Actions = Mapping[str, Callable[[Request], None]]  # the functions that answer requests, by the kind of request
-_QUIET = ("hello", "press")  # kinds of requests after which an error is still shown
+MAX_CACHED = 64  # maximum number of Views that an Instrument caches, and of forecasts that a ForecastLab caches
+Actions = Mapping[str, Callable[[Request], None]]  # kind of a request -> the function that handles it
+_QUIET = ("hello", "press")  # kinds of requests that do not remove an error message
 
 
 @dataclass(frozen=True)
 class View:
-    """The content of an instrument at some settings."""
+    """The panels, texts and code that an instrument shows for given values of its controls."""
 
     panels: Mapping[str, Drawing]
-    state: str  # the result in a sentence or two, with its numbers
+    state: str  # one or two sentences that state the result, with numbers
     note: str = ""
     code: str = ""  # the plain PyTorch that was run, or "" if there is none
     off: Sequence[str] = ()  # names of the controls that have no effect now
-    lit: tuple[int, int] = (0, 0)  # the first and the last highlighted line of the code, or (0, 0)
-    wrong: int = 0  # the line of a mistake, or 0 if there is none
+    lit: tuple[int, int] = (0, 0)  # first and last highlighted line of ``code``, or (0, 0) for none
+    wrong: int = 0  # line of ``code`` that contains a mistake, or 0 if there is none
 
 
 class Instrument(Live):
-    """Controls with pictures and descriptions that depend only on the controls' values.
+    """Controls, with pictures and texts that depend only on the controls' values.
 
-    Keyword arguments set start values by name. Raises ValueError for an unknown name or an invalid value; later errors
-    are shown as text, and the picture stays.
+    Keyword arguments set the start values of controls by name. Raises ValueError for an unknown name or an invalid
+    value. A later error, such as an invalid value in ``turn``, is shown as a message, and the pictures do not change.
     """
 
     title: ClassVar[str]
-    size: ClassVar[tuple[int, int]] = (460, 300)  # of a panel in CSS pixels, in still pictures and without a kernel
+    size: ClassVar[tuple[int, int]] = (460, 300)  # width and height of a panel in a still picture, in CSS pixels
 
     def __init__(self, **start: Any) -> None:
         controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
@@ -65,20 +65,20 @@ class Instrument(Live):
 
     @abstractmethod
     def render(self, settings: Settings) -> View:
-        """Return the View at these settings, which contain a valid value for every control."""
+        """Return the View for ``settings``, a mapping from the name of each control to a valid value."""
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield the settings that a page without a kernel contains, each as its changes from the start values."""
+        """Yield the settings to record for a page without a kernel, each as the values that replace start values."""
         for name, control in self._controls.items():
             for value in control.values:
                 yield {name: value}
 
     def turn(self, name: str, value: Any) -> None:
-        """Set one control; an invalid value shows a message and changes nothing."""
+        """Set the control ``name`` to ``value``; if that fails, show an error message and keep the old value."""
         self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Return the reply to a message from the browser (see ``front/README.md``). Raises nothing."""
+        """Return the reply to a message from the browser, as ``front/README.md`` describes; no error is raised."""
         with lock:
             self._replying = True
             if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
@@ -90,16 +90,16 @@ class Instrument(Live):
                 self._replying = False
 
     def actions(self) -> Actions:
-        """Return the functions that answer the browser's requests, by the kind of request."""
+        """Return a mapping from the kind of a browser's request to the function that handles the request."""
         return {
             "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "press": lambda request: None,  # only a lab answers a press
+            "press": lambda request: None,  # a press has an effect only in a Lab
         }
 
     @property
     def text(self) -> str:
-        """The current View's state and, if there is one, the error message."""
+        """The sentences of the current View's ``state``, followed by any error message."""
         return " ".join(part for part in (self._now().state, self._alarm) if part)
 
     def drawings(self) -> list[Drawing]:
@@ -120,7 +120,7 @@ class Instrument(Live):
         return self._still(self._now())
 
     def frame(self) -> Frame:
-        """Return the changes since the previous frame."""
+        """Return the next frame: a dict with the fields that have changed since the previous frame."""
         view, more = self._now(), self._more()
         controls = [control.data for control in self._controls.values()]
         return self._write(self._writer, view, self.values, controls=controls, alarm=self._alarm, **more)
@@ -136,11 +136,11 @@ class Instrument(Live):
 
     def _turn_as_asked(self, request: Request) -> None:
         name = str(request.get("name"))
-        self._writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
+        self._writer.tell_again(name)  # if the new value is refused, the control must show the current value again
         self._turn(name, request.get("value"))
 
     def _turn(self, name: str, value: Any) -> None:
-        """Set a control's value if it is valid and its View can be computed; otherwise raise the error."""
+        """Set a control. Raises an error if the value is invalid or the View at the new value cannot be computed."""
         owner = type(self).__name__
         if name not in self._controls:
             raise RequestError(f"{owner}: there is no control {name!r}")
@@ -160,7 +160,7 @@ class Instrument(Live):
         return self._cached_view(*((name, settings[name]) for name in self._controls))
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error message; an interrupt that does not come during a request is raised again, to end the cell."""
+        """Show ``error`` as a message, but raise a KeyboardInterrupt again unless a request is being answered."""
         if isinstance(error, KeyboardInterrupt):
             if not self._replying:
                 raise error
@@ -183,11 +183,11 @@ class Instrument(Live):
         )
 
     def _more(self) -> dict[str, Any]:
-        """Return further fields of a live frame (see ``front/README.md``)."""
+        """Return the fields that a subclass adds to frames in a notebook; ``front/README.md`` describes all fields."""
         return {}
 
     def packed(self) -> Packed:
-        """Return the recording for a page without a kernel. Its first setting is the start values."""
+        """Return a recording of the View at the start values and of the Views at the settings from ``recorded``."""
         recorded = list(self.recorded())  # called first, because ``recorded`` may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}
@@ -202,7 +202,7 @@ class Instrument(Live):
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
-        """Pack the Views at these settings, with the controls whose values differ among the settings."""
+        """Return a recording of the Views at ``settings``; controls with one value in all settings are left out."""
         turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
         writer = FrameWriter()
         frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]

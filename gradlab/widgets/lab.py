@@ -1,4 +1,4 @@
-"""The Lab: a training loop that is drawn live, and controlled by calls in a notebook and requests of a browser."""
+"""The Lab: a training loop with live pictures, controlled by calls in a notebook and by requests from a browser."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
-_SLICE_SECONDS = 0.04  # maximum training time for a frame at full speed; at other speeds, work time that ends a reply
+_SLICE_SECONDS = 0.04  # at full speed, maximum training time for a frame; otherwise, time after which a reply ends
 _MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply: in general, and at full speed
-_MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each beat
+_MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each call in ``BEATS``
 _MAX_UPDATES_PER_FRAME = 1000
 _MAX_FRAME_MS = 60_000.0  # maximum time for which a frame is shown
 
 
 class Lab(Live):
-    """An interactive training loop: its code, switches that change it, and pictures of their effects.
+    """An interactive training loop: its code, switches that change the code, and pictures of what the changes do.
 
     Args:
         task: A Task or the name of a task; None for "digits".
         recipe: A Recipe; None for the default recipe with the task's ``lr``.
-        controls, panels: Names to show; None for all controls, and for the panels that suit the task.
-        speed: The speed at which Play begins, such as "10 updates/s".
-        play: Whether the lab plays when a browser first shows it, unless the reader prefers reduced motion.
+        controls, panels: Names of controls and panels to show; None for all controls, and for the task's usual panels.
+        speed: The speed of playback until the learner chooses another, such as "10 updates/s".
+        play: Whether playback starts when a browser first shows the lab, unless the reader prefers reduced motion.
 
     Raises:
         TypeError, ValueError: An argument is invalid; the message names what is allowed.
@@ -68,15 +68,15 @@ class Lab(Live):
 
     @property
     def runner(self) -> Run:
-        """The current Run; choosing another task creates a new Run."""
+        """The current Run, which is replaced by a new Run when another task is chosen."""
         return self.model.runner
 
     @property
     def text(self) -> str:
-        """The state of the run: one line, and further lines if there is a warning or memory ran out."""
+        """The status of the run in one line, followed by any warning and, if memory ran out, by an explanation."""
         with lock:
             model = self.model
-            oom_message = model.oom_message if model.note == model.oom_message else ""  # unless a newer note is shown
+            oom_message = model.oom_message if model.note == model.oom_message else ""  # a newer note replaces it
             lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_message)
         return "\n".join(line for line in lines if line)
 
@@ -87,12 +87,12 @@ class Lab(Live):
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run this number of updates without a browser; a bar shows the progress if the run takes over a second.
+        """Train for ``updates`` updates and return this Lab; a progress bar appears after one second.
 
-        If memory runs out, training stops, and the lab shows the reason. Raises LoopError for other errors of the loop.
+        If memory runs out, training stops, and the lab shows the reason. Other failures of the loop raise LoopError.
         """
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
-        self._keep_frame()  # now, because requests are served during the run
+        self._keep_frame()  # kept before the run, because requests from the browser are served during the run
         try:
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)
@@ -105,7 +105,7 @@ class Lab(Live):
         return self
 
     def run_statements(self, statements: int = 1) -> Lab:
-        """Run this number of statements, by default one."""
+        """Run ``statements`` statements of the loop and return this Lab. Raises LoopError if one of them fails."""
         statements = whole_number("Lab.run_statements: statements", statements, 0, kind=ValueError)
         try:
             self.model.run_statements(statements, UPDATE_MS)
@@ -114,26 +114,26 @@ class Lab(Live):
         return self
 
     def step(self, statements: int = 1) -> Lab:
-        """Run statements; a deprecated alias of ``run_statements``."""
+        """Do the same as ``run_statements``, under a deprecated name."""
         warnings.warn("Lab.step is now Lab.run_statements", DeprecationWarning, stacklevel=2)
         return self.run_statements(statements)
 
     def switch(self, **changes: Any) -> Lab:
-        """Change switches: ``lab.switch(zero_grad=False)``. Raises ValueError for an unknown name or invalid value."""
+        """Set switches, as in ``lab.switch(zero_grad=False)``. Raises ValueError for an unknown or invalid argument."""
         with lock:
             self.model.switch(self.runner.recipe.replace(**changes))
             self._show()
         return self
 
     def edit(self, text: str) -> Lab:
-        """Run the loop in ``text`` from the next update on. Raises LoopError, which names the line of a mistake."""
+        """Replace the loop with ``text`` after the current update. Raises LoopError, with the line, for a mistake."""
         with lock:
             self.model.edit(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again with the same task, loop and seed, from ``weights``; None for the previous start values."""
+        """Begin again with the same task, loop and seed. ``weights`` replaces the initial weights; None keeps them."""
         with lock:
             self.model.begin_again(weights)
             self._show()
@@ -150,11 +150,11 @@ class Lab(Live):
         """Run this lab again from its start, and return a recording that plays on a page without a kernel.
 
         Args:
-            updates: Total number of updates; earlier switches and edits are repeated at their updates.
-            switches: Names of on/off switches that a reader can change, or a mapping from names of switches to values.
-            marks: Updates at which these switches can be changed; every resulting run is computed now.
-            turns: Maximum number of successive changes, 1 to 4.
-            opens: The update at which the page opens; None for the first mark, or the end if nothing can be changed.
+            updates: Total number of updates; switches and edits so far are repeated at the same updates.
+            switches: Names of on/off switches that a reader can change, or a mapping from names to lists of values.
+            marks: Updates at which these switches can be changed; every resulting run is computed in advance.
+            turns: Maximum number of changes in one run, 1 to 4.
+            opens: The update at which the page opens; None for the first mark or, if nothing can change, the end.
 
         Returns:
             The recording; its ``save("x.html")`` writes the page.
@@ -166,7 +166,7 @@ class Lab(Live):
             return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Return the reply to a message from the browser; an interrupt of the kernel ends training and playback."""
+        """Return the reply to a message from the browser. If the kernel is interrupted, training and playback end."""
         on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
@@ -174,7 +174,7 @@ class Lab(Live):
         return reply
 
     def frame(self) -> Frame:
-        """Return the changes since the previous frame."""
+        """Return the next frame: a dict with the fields that have changed since the previous frame."""
         return self.model.frame()
 
     def _interrupt(self) -> bool:
@@ -182,7 +182,7 @@ class Lab(Live):
         return self.runner.engine.end_soon()
 
     def _show(self) -> None:
-        """Send the browser a frame after a cell has changed the lab, and make Reset return to the current state."""
+        """Send the browser a frame after a cell has changed the lab, and let the Reset button return to this state."""
         with lock:
             self.model.set_reset_point()
             super()._show()
@@ -194,7 +194,7 @@ class Lab(Live):
         return f"{self.text}\n\n{self.runner.source}"
 
     def packed(self) -> Packed:
-        """Return a packed recording of the run so far; ``record`` can set its length and add switches."""
+        """Return a recording of the run so far for a page without a kernel; use ``record`` to add switches."""
         return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -220,7 +220,7 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _hello(model: LabModel, request: Request) -> list[Frame]:
-    """Return a whole frame; in the reply to the first browser, ``play`` is true if the lab plays by itself."""
+    """Return one whole frame, which has the field ``play`` only the first time, and only if the lab plays by itself."""
     model.writer.start_over()
     plays, model.plays_first = model.plays_first, False
     return [{**model.frame(), "play": True} if plays else model.frame()]
@@ -242,8 +242,8 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
     if in_beats := request.get("beats") is True:
         advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
-    if play_id[1] is not None and play_id == model.stopped_play_id:  # sent before the browser received ``stop``
-        model.stopped = not model.playing  # repeat ``stop`` until playback starts again: a reply may have been lost
+    if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser had not received ``stop``
+        model.stopped = not model.playing  # ``stop`` is repeated until playback restarts, in case a reply was lost
         yield model.frame(only_due=True)
         return
     if play_id != model.play_id and not model.interrupted:
@@ -273,7 +273,7 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 
 def _turn(model: LabModel, request: Request) -> None:
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
-    model.writer.tell_again(name)  # so that the control shows the current value again if the new value is refused
+    model.writer.tell_again(name)  # if the new value is refused, the control must show the current value again
     if name == "task":
         model.new_task(value)
     elif name not in SWITCHES:
@@ -333,7 +333,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
     act, playing = _REQUESTS[request.kind(_REQUESTS)]
     if playing:
-        model.stopped = False  # the end of earlier playback has been reported
+        model.stopped = False  # the browser already knows that earlier playback has ended
     if playing == "ends":
         model.playing = model.interrupted = False
         if act is not _REQUESTS["pause"][0]:

@@ -20,14 +20,14 @@ from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, live_pace, shorten_message
 from .live import lab_rows
 
-UPDATE_MS = 1000 / 60  # ms for which an update is shown at the usual speed
-STATEMENT_MS = 350.0  # ms for which a single statement is shown
-REQUEST_SECONDS = 1.0  # maximum training time for one request of the browser, since cells wait for its end
+UPDATE_MS = 1000 / 60  # display time of an update at the usual speed
+STATEMENT_MS = 350.0  # display time of a statement that is run by itself
+REQUEST_SECONDS = 1.0  # maximum training time for one request from the browser, during which cells have to wait
 INTERRUPTED = "Interrupted. Press Play to continue."
 _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update has been running for over a second"
-_NOTE_MS = 6000.0  # ms of playback for which a note is shown
-_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last of them
+_NOTE_MS = 6000.0  # display time of a note during playback
+_UPDATES_PER_REPORT = 20  # number of updates between two progress reports, of which only the last may measure memory
 
 
 class LabModel:
@@ -39,29 +39,29 @@ class LabModel:
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
         self.controls, self.chosen_panels = controls, panels
-        self.speed = speed  # a key of SPEEDS: the speed of Play until the learner chooses another
+        self.speed = speed  # a key of SPEEDS: the speed of playback until the learner chooses another
         self.pace_at: Callable[..., Pace] = live_pace  # returns the pauses between drawings of costly panels
         self.plays_first = False  # whether the first browser that shows the lab plays it at once
         self.playing = False  # True from the first request for frames to the end of playback
         self.interrupted = False  # True after an interrupt of the kernel, until playback has ended
-        self.stopped = False  # True from the moment when playback ends by itself to the learner's next request
-        self.play_id: tuple[Any, Any] = (None, None)  # the newest ``client`` and ``play`` of a request for frames
-        self.stopped_play_id: tuple[Any, Any] = (None, None)  # ``play_id`` when playback last ended by itself
+        self.stopped = False  # True after playback has ended by itself, until the learner's next request
+        self.play_id: tuple[Any, Any] = (None, None)  # ``client`` and ``play`` of the newest request for frames
+        self.stopped_play_id: tuple[Any, Any] = (None, None)  # value of ``play_id`` when playback last ended by itself
         self.draft, self.wrong = "", 0  # the learner's loop that was refused or failed, and the line with the error
         self._now = 0.0  # playback time: the sum of the durations of the frames so far, in ms
-        self.note, self._note, self._note_ends = "", "", 0.0  # current note, last note shown, its end in playback time
+        self.note, self._note, self._note_ends = "", "", 0.0  # current note; shown note, and its end in ms of playback
         self.oom_message = ""  # the explanation of the newest out-of-memory error
         self.unswitched: Counterfactual | None = None  # a copy of the run that continues without the newest switch
-        self.unswitched_share = 0.1  # share of a processor core that this copy may use
+        self.unswitched_share = 0.1  # share of a processor core that ``unswitched`` may use
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # whether the loop has changed since memory was last measured
         self._texts: dict[str, str] = {}  # status line, warning and note of the newest frame
-        self._gradient: Drawing | None = None  # the gradient panel to which these texts belong
+        self._gradient: Drawing | None = None  # the gradient panel's Drawing to which ``_texts`` belongs
         self.show(runner)
 
     def show(self, runner: Run, note: str = "", *, keep_view: bool = False) -> None:
-        """Show a run that is new or was reset, with a note; ``keep_view`` keeps the view of a landscape."""
+        """Show ``runner``, a new or reset Run, with ``note``; ``keep_view`` keeps a landscape's visible range."""
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
@@ -72,7 +72,7 @@ class LabModel:
         self.note = note
 
     def panels(self) -> list[PanelName]:
-        """Return the names of the panels to show; the task's usual panel replaces a chosen one that the task lacks."""
+        """Return the names of the panels to show, with the usual panel in place of those that the task lacks."""
         names, scaler = self.screen.scenes.names(), PanelName.SCALER
         usual = next(name for name in (PanelName.PICTURE, PanelName.LANDSCAPE, PanelName.LOSS) if name in names)
         third = scaler if scaler in names else usual
@@ -84,7 +84,7 @@ class LabModel:
         return list(PanelDrawings(self.screen.scenes).draw(self.panels(), 0.0).values())
 
     def still(self) -> list[Placed]:
-        """Return the lab's still picture: the warning above, the loop with note and status line, and the panels."""
+        """Return the placed parts of the still picture: any warning, the loop with note and status, and the panels."""
         ran, texts = self.runner.statement, (self.note, status_line(self.runner, whole=False))
         lit = range(ran.line, ran.last_line + 1)
         listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, sentences=[*filter(None, texts)])
@@ -92,7 +92,7 @@ class LabModel:
 
     @property
     def changed(self) -> list[int]:
-        """The numbers of the loop's lines that the newest switch or edit changed."""
+        """The line numbers, from 1, of the lines of the loop that the newest switch or edit changed."""
         if self.runner.source != self._source:
             self._changed = changed_lines(self._source, self.runner.source) if self._source else []
             self._source = self.runner.source
@@ -100,14 +100,14 @@ class LabModel:
 
     @property
     def warning(self) -> str:
-        """The warning about the run or, in the learner's own loop, the doctor's findings; "" if nothing is wrong."""
+        """The warning about the run, else the doctor's findings on the learner's own loop, or "" if there are none."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
     def frame(self, *, only_due: bool = False) -> Frame:
-        """Return the changes since the previous frame; ``only_due`` redraws only the panels that are due."""
+        """Return the next frame: a dict with the changed fields. ``only_due`` redraws only the panels that are due."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
         gradient = drawings.get(PanelName.GRADIENT)
-        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match the gradient panel
+        if not only_due or gradient is None or gradient is not self._gradient:  # texts change only with this panel
             self._gradient = gradient
             if self.note != self._note:
                 self._note_ends = self._now + _NOTE_MS
@@ -131,13 +131,13 @@ class LabModel:
         return {**frame, "stop": True} if self.stopped else frame
 
     def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
-        """Run this number of statements; each is shown for ``every`` ms."""
+        """Run ``statements`` statements of the loop, each of which takes ``every`` ms of playback."""
         with self._training(statements * every):
             for _ in range(statements):
                 self.runner.run_statement()
 
     def run_statement_for(self, every: float) -> None:
-        """Run one statement while the lab plays; its frame is shown for ``every`` ms."""
+        """Run one statement of the loop during playback, for a frame that is shown for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self.run_statements()
 
@@ -147,7 +147,7 @@ class LabModel:
         return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
 
     def run_beat_for(self, every: float) -> None:
-        """Run statements up to the next beat (``at_beat``); the frames of an update share ``every`` ms on screen."""
+        """Run statements until ``at_beat`` is true; all frames of one update together are shown for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self._now -= every * (1 - 1 / len(BEATS))
         deadline = time.perf_counter() + REQUEST_SECONDS
@@ -159,7 +159,7 @@ class LabModel:
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
     ) -> None:
-        """Run ``updates`` updates, or as many as begin within ``seconds``; their frame is shown for ``every`` ms.
+        """Run ``updates`` updates, or as many as begin within ``seconds``, for a frame that is shown for ``every`` ms.
 
         After ``window`` backward passes without a step, each further pass counts as an update; the default is
         LONGEST_WINDOW or, in the learner's own loop, the longest window of that loop so far. The run stops after one
@@ -179,7 +179,7 @@ class LabModel:
             self.note = ""
 
     def advance_to(self, updates: int, report: Callable[[int], object] = lambda count: None) -> None:
-        """Train up to this update without a browser; ``report`` gets the number of updates since its last call."""
+        """Train until the run has ``updates`` updates; after every few, call ``report`` with the number of new ones."""
         if self.runner.updates < updates:
             self.note = ""
             self._watch_memory_if_due()
@@ -191,7 +191,7 @@ class LabModel:
             report(count)
 
     def run_to_line(self, line: int) -> None:
-        """Run until the statement at ``line`` has run, at most two updates. Raises RequestError for other lines."""
+        """Run until the statement at ``line`` has run, at most two updates. Raises RequestError if none is there."""
         runner = self.runner
         spans = ((s.line, s.last_line) for s in runner.loop.program.statements)
         wanted = min((span for span in spans if span[0] <= line <= span[1]), default=None)
@@ -210,7 +210,7 @@ class LabModel:
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
-        """Hold the locks during training, then train the copy without the newest switch; ``every`` is playback time."""
+        """Hold the locks while the run trains for ``every`` ms of playback; then let ``unswitched`` catch up."""
         with main_thread.hold(), lock:
             # The doctor checks only the learner's own loop; for a recipe's loop, ``warning`` is enough.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
@@ -226,34 +226,34 @@ class LabModel:
         self._watch_memory_if_due()
 
     def _watch_memory_if_due(self) -> None:
-        """Have the next update's memory measured if the memory panel is shown and due, as it is after each switch."""
+        """Let the run measure the memory of its next update if the memory panel is shown and due for a new drawing."""
         if not (self.runner.engine.at_boundary or self.runner.engine.at_batch):
             return
-        if self._memory_due:  # a panel drawn before the next update would not show the switch's effect
+        if self._memory_due:  # a switch or an edit makes the panel due only now, when an update can show the effect
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)
         is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and is_due
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again from ``weights`` (default: the previous start). Raises ValueError if their number is wrong."""
+        """Begin again with initial ``weights``; None keeps the previous ones. Raises ValueError for invalid weights."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
         self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
-        """Begin again from these weights, to which Reset returns from now on; the view of the landscape stays."""
+        """Begin again from ``weights``, also at later resets; the landscape panel keeps its visible range."""
         self._reset_point = None
         self.runner.reset(weights)
         self.show(self.runner, "Restarted from the weights that you set.", keep_view=True)
 
     def set_reset_point(self) -> None:
-        """Make Reset return to the current state, which a cell has reached, or to the start if nothing has run."""
+        """Let the Reset button return to the current state, or to the start of the run if no statement has run."""
         runner, statements = self.runner, self.runner.engine.statements_since_update
         point = tuple(runner.loops), runner.start_weights, runner.updates, statements
         self._reset_point = point if runner.updates or statements else None
 
     def go_back(self) -> None:
-        """Repeat the run up to the state that the last cell reached; begin again if no cell has advanced the lab."""
+        """Repeat the run up to the state that the last cell reached, or begin again if no cell has advanced the lab."""
         if self._reset_point is None:
             self.begin_again()
             return
@@ -261,7 +261,7 @@ class LabModel:
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as in a new run
         self.show(self.runner)
-        for update, loop in loops[1:]:  # repeated, because a learner's loop may have state besides tensors
+        for update, loop in loops[1:]:  # the run is repeated because a learner's loop may have state besides tensors
             self.advance_to(update)
             self._change_loop(loop)
         self.advance_to(updates)
@@ -270,7 +270,7 @@ class LabModel:
         self.note = f"Back at update {updates:,}, where the cell left off."
 
     def new_task(self, name: object) -> None:
-        """Switch to another task. Raises RequestError for an unknown name."""
+        """Start a new run of the task ``name`` with its usual ``lr``. Raises RequestError if there is no such task."""
         try:
             task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
         except ValueError as error:
@@ -281,7 +281,7 @@ class LabModel:
         self.show(runner, f"A new run, with lr {task.lr:g} for this task.")
 
     def switch(self, recipe: Recipe) -> None:
-        """Switch to another recipe after the current update. Raises LoopError if that update cannot be completed."""
+        """Switch to ``recipe`` after the current update. Raises LoopError if this update cannot be completed."""
         runner, before = self.runner, self.runner.updates
         self._change_loop(recipe)
         note = f"Update {runner.updates:,} was completed first. " if runner.updates > before else ""
@@ -292,14 +292,14 @@ class LabModel:
         self.note = note.strip()
 
     def edit(self, text: str) -> None:
-        """Run the learner's own loop from now on. Raises LoopError, which names the line of a mistake."""
+        """Replace the loop with ``text`` after the current update. Raises LoopError, with the line, for a mistake."""
         self._change_loop(text)
-        self._doctor = LiveDoctor()  # without findings about the previous loop
+        self._doctor = LiveDoctor()  # drops the findings about the previous loop
         self._memory_due = True
         self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Switch to another loop; if ``_shows_unswitched``, a copy of a recipe's run continues without the switch."""
+        """Switch to ``loop``; if ``_shows_unswitched()``, a copy of the run continues with the previous recipe."""
         runner, copy = self.runner, None
         if isinstance(loop, str):
             runner.edit(loop)
@@ -309,12 +309,12 @@ class LabModel:
         else:
             runner.complete_update()
             if runner.watch_gradients:
-                self.screen.scenes.gradient()  # stores the panel's scale for when this loop comes back
+                self.screen.scenes.gradient()  # stores the panel's scale, in case the learner returns to this loop
             if not runner.loop.is_edited and self._shows_unswitched():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
-                    with suppress(Exception):  # memory may run out, or the learner's model cannot be copied
+                    with suppress(Exception):  # memory may run out, or it may be impossible to copy the learner's model
                         copy = runner.unswitched()
             runner.switch(loop)
             if copy is not None:
@@ -327,7 +327,7 @@ class LabModel:
                 self.screen.scenes.watch_unswitched(copy)
 
     def _shows_unswitched(self) -> bool:
-        """Return whether a loss and a switch are shown, but not a GPU's memory, which would include the copy's."""
+        """Return whether a loss panel and a switch are shown, but no GPU memory, where ``unswitched`` would count."""
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
@@ -342,7 +342,7 @@ class LabModel:
         self.unswitched = self.screen.scenes.unswitched = None
 
     def stop(self, note: str) -> None:
-        """End playback, and show the reason as a note."""
+        """End playback, and show ``note``, which gives the reason."""
         self.playing = self.interrupted = False
         self.stopped, self.stopped_play_id = True, self.play_id
         self.note = note
@@ -353,13 +353,13 @@ class LabModel:
             self.stop("The loop has ended. Reset starts it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as a note; stop playback unless it is a RequestError. A failed loop stays in the editor."""
+        """Show ``error`` as a note, and end playback unless it is a RequestError. A failed loop stays in the editor."""
         if isinstance(error, RequestError):
             self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
-            if self.runner.source != self._source:  # the new loop had made no update: the old loop is back
+            if self.runner.source != self._source:  # the new loop completed no update, so the old loop is back
                 self.draft = self._source
         else:
             self.wrong = error.line if isinstance(error, LoopError) else 0
@@ -370,7 +370,7 @@ class LabModel:
             self.stop(message or f"{type(error).__name__}: {error}")
 
     def clean_up(self, error: Exception) -> str:
-        """Free memory and return an explanation if ``error`` means that memory ran out; return "" for other errors."""
+        """If ``error`` means that memory ran out, free memory and return an explanation; otherwise return ""."""
         if find_oom(error) is None:
             return ""
         self._end_unswitched("then memory ran out")

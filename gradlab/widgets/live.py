@@ -1,4 +1,4 @@
-"""The outputs of a lab or an instrument: its live view, a still picture with text, or a recording."""
+"""The outputs of labs and instruments: live views, still pictures with text, and recordings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, cell_number, player_module, style_sheet
 from .frames import Frame, FrameWriter, Reply
 
-_LAB_WIDTH_PX, _GAP_PX = 930, 10  # about as wide as a lab in a notebook, so that little moves when the lab loads
+_LAB_WIDTH_PX, _GAP_PX = 930, 10  # width of a still, about that of the live lab that replaces it; gap beside the loop
 _PANEL_SIZES_PX = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
 """Number of panels -> panel size. The panels share rows of two with the loop; a last panel alone in a row spans it."""
 _SMALL_PANEL_PX = (300, 216)  # panel size for four or more panels, in rows of two to the right of the loop
@@ -28,9 +28,9 @@ _CONTROLS_HEIGHT_PX = 110  # height of a live lab's controls, which its still pi
 
 
 def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
-    """Return the still picture of a lab: warning, loop and panels. ``listing`` makes the loop's Listing for a width."""
+    """Return the placed parts of a lab's still picture; ``listing`` maps a width to the Listing of the loop."""
     count = len(panels)
-    in_line = count in _PANEL_SIZES_PX  # whether the loop is in the first row, not to the left of all rows
+    in_line = count in _PANEL_SIZES_PX  # whether the loop is in the first row; otherwise, it is to the left of all rows
     size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
     loop = listing(_LAB_WIDTH_PX - _GAP_PX - (size[0] if in_line else 2 * size[0]))
     above = Listing("", _LAB_WIDTH_PX, sentences=[warning]) if warning else None
@@ -40,7 +40,7 @@ def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], war
 
 
 class Live(ABC):
-    """A live view in a cell: ``handle`` answers the browser's requests, cells call methods, ``save`` writes a file."""
+    """The base class of labs and instruments: objects that a notebook shows live and that can be saved to a file."""
 
     _screen: ClassVar[str] = "instrument"  # kind of screen in the browser (front/screen.js): "lab" or "instrument"
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
@@ -48,31 +48,31 @@ class Live(ABC):
     _writer: FrameWriter
     _replying = False
     _changed_by: int | None = None  # number of the last cell that changed the view after it was shown
-    _before: Frame | None = None  # the newest frame before that cell
+    _before: Frame | None = None  # the newest frame from before cell ``_changed_by``
 
     @abstractmethod
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Return the reply to a message from the browser (see ``front/README.md``). Raises nothing."""
+        """Return the reply to a message from the browser, as ``front/README.md`` describes; no error is raised."""
 
     @abstractmethod
     def frame(self) -> Frame:
-        """Return the changes since the previous frame."""
+        """Return the next frame: a dict with the fields that have changed since the previous frame."""
 
     @abstractmethod
     def _picture(self) -> list[Placed]:
-        """Return the current picture: panels, the loop and a warning, each with its position."""
+        """Return the parts of the current still picture, such as panels and code, each with its position."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """The state in plain text."""
+        """A description of the current state in plain text, also used as the picture's text alternative."""
 
     @abstractmethod
     def packed(self) -> Packed:
-        """Return a recording of the view, packed for a page without a kernel."""
+        """Return a compressed recording for a page without a kernel."""
 
     def save(self, path: str | Path) -> Path:
-        """Write the current picture (``.png``, ``.svg``) or a page without a kernel (``.html``); return the path."""
+        """Write a picture (``.png``, ``.svg``) or a page that works without a kernel (``.html``); return the path."""
         target = checked_path(f"{type(self).__name__}.save", path, self._kinds)
         with lock:
             if target.suffix == ".png":
@@ -83,14 +83,14 @@ class Live(ABC):
         return target
 
     def _show(self) -> None:
-        """Send the browser a frame, except during a request, whose reply contains one anyway."""
+        """Send the browser a frame, except during a request, because the reply contains a frame anyway."""
         with lock:
             if self._front is not None and not self._replying:
                 self._keep_frame()
                 self._front.push({"frames": [self.frame()]})
 
     def _keep_frame(self) -> None:
-        """Keep the newest frame from before the running cell changes the view, unless that has been done."""
+        """Keep the newest frame, before the running cell changes the view for the first time."""
         cell = cell_number()
         if self._before is None or self._changed_by != cell:
             self._changed_by, self._before = cell, self._writer.newest()
@@ -98,14 +98,14 @@ class Live(ABC):
     def _display_(self) -> FrontEnd:
         """Return a live view for marimo, which can show an anywidget but not a box of widgets."""
         with lock:
-            self.frame()  # so that there is a newest frame for a request that arrives before the cell ends
+            self.frame()  # ``newest`` needs a frame, because a request can arrive before the cell ends
             self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
             return self._front
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return a live view, and the picture and text that a saved notebook keeps.
+        """Return the contents of a cell's output: a live view, and the picture and text that a saved notebook keeps.
 
-        The view in an earlier cell is frozen in its state from before this cell.
+        A view of the same object in an earlier cell is frozen in the state that it had before this cell.
         """
         with lock:
             png, alt, text = to_png(self._picture()), self.text, repr(self)
@@ -122,25 +122,25 @@ class Live(ABC):
             "image/png": base64.b64encode(png).decode(),
             "text/plain": text,
         }
-        # "live" lets pages made from the notebook explain that the picture is a still (site/templates/cells.html.j2).
+        # "live" marks a picture that site/templates/cells.html.j2 explains as a still or replaces with a recording.
         return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 
 def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
-    """Return the path of a file to be written. Raises ValueError unless its suffix is one of ``kinds``."""
+    """Return ``path`` as a Path. Raises ValueError, naming ``owner``, unless the suffix is one of ``kinds``."""
     if isinstance(path, (str, Path)) and Path(path).suffix in kinds:
         return Path(path)
     raise ValueError(f"{owner}: path must end in {join_words(kinds, 'or')}, got {str(path)!r}")
 
 
 def _still_html(lab_id: str, png: bytes, alt: str) -> str:
-    """Return the picture with a remedy, as HTML, for the case in which the widget's JavaScript does not load."""
+    """Return the HTML shown until the widget's JavaScript loads: the picture, its text, and help if loading fails."""
     help_ = (
         "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
         "runs (<code>pip install anywidget</code>) and reload this page. The call "
         "<code>lab.run(updates=20)</code> works without the live lab."
     )
-    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # as high as the live lab, so that nothing moves
+    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # height of the live lab that replaces the picture
     return (
         f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, alt, _pixels(png, 16))}'
         f"<p>{html.escape(alt)}</p><p>{help_}</p></div>"
@@ -148,7 +148,7 @@ def _still_html(lab_id: str, png: bytes, alt: str) -> str:
 
 
 def _pixels(png: bytes, offset: int) -> int:
-    """Return a PNG's width (``offset`` 16) or height (``offset`` 20) in CSS pixels; it has two pixels per CSS pixel."""
+    """Return a PNG's width (``offset`` 16) or height (``offset`` 20) in CSS pixels, at two PNG pixels per CSS pixel."""
     return int.from_bytes(png[offset : offset + 4], "big") // 2
 
 
@@ -165,7 +165,7 @@ header p { margin: 0 0 8px; }
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed recording: ``page`` returns it as a document; a site can have many recordings that share a script."""
+    """A compressed recording, with the title, texts and still picture for a page that plays the recording."""
 
     kind: Literal["replay", "instrument"]
     title: str
@@ -175,7 +175,7 @@ class Packed:
     packed: str = field(repr=False)  # the recording as JSON, compressed with gzip and encoded in base64
 
     def page(self) -> str:
-        """Return one HTML document that plays the recording without a kernel and without a network."""
+        """Return the HTML document of a page that plays the recording without a kernel or a network connection."""
         entry, player = _PLAYERS[self.kind]
         module = player_module(entry).replace("</script", "<\\/script")
         icon = '<link rel="icon" href="data:,">\n'  # otherwise browsers request an icon
@@ -192,6 +192,6 @@ new {player}(document.getElementById("lab"), await unpacked(document.getElementB
 
 
 def packed_text(recording: dict[str, Any]) -> str:
-    """Return a recording as a compressed string that a page unpacks; equal recordings give equal strings."""
+    """Return ``recording`` as JSON, compressed and base64-encoded. Equal recordings give equal strings."""
     text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -17,12 +17,12 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-Guesses = dict[str, tuple[str, bool | None]]  # question -> (guess, whether it is right; None before the answer)
+Guesses = dict[str, tuple[str, bool | None]]  # name of a question -> (guess, True if right, None before the answer)
 GUESSES: Guesses = {}  # the guesses in this kernel: a cell that is run again creates a Prediction with the same guess
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question. The browser sets ``guess`` at a choice, and ``answered`` when it shows the answer."""
+    """The widget of a question. The browser sets ``guess`` after a choice and ``answered`` when it shows the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
@@ -59,7 +59,7 @@ class Prediction:
         return self._guesses.get(self.question.name, (None,))[0]
 
     def choose(self, option: str) -> None:
-        """Choose an option as with a click; only the first choice counts. Raises ValueError for an unknown option."""
+        """Choose ``option``, as a click does. Only the first choice counts. Raises ValueError for an unknown option."""
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is None:
@@ -67,7 +67,7 @@ class Prediction:
         self._show()
 
     def tell(self) -> None:
-        """Show the answer, like the button "Tell me", if an option has been chosen."""
+        """Show the answer if an option has been chosen, as the button "Tell me" does."""
         if self.guess is not None:
             self._guesses[self.question.name] = self.guess, self.guess == self.options[self.question.answer]
             self._show()
@@ -97,10 +97,10 @@ class Prediction:
 
 
 def predict(name: str) -> Prediction:
-    """Ask a question before an experiment, by the question's name: ``predict("03/where-do-the-weights-go")``.
+    """Return the question ``name`` to show before an experiment, as in ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept until the kernel restarts; the answer is shown once the cells below have run. Raises ValueError
-    for an unknown name, with similar names, and TypeError for a name that is not a string.
+    The learner's guess is kept until the kernel restarts, and the answer appears once the cells below have run. Raises
+    ValueError, which lists similar names, for an unknown name, and TypeError if ``name`` is not a string.
     """
     return Prediction(find_question(name), GUESSES)
 
@@ -114,7 +114,7 @@ def _plain_html(question: Question) -> str:
 
 
 def seal(question: Question) -> str:
-    """Return the answer, reason and remarks, obfuscated so that they are not read by accident; they are not secret."""
+    """Return the answer, explanation and remarks as a string that is unreadable at a glance, but not secret."""
     answer: dict[str, Any] = {
         "answer": question.answer,
         "why": inline_html(question.why),

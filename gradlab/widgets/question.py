@@ -16,9 +16,9 @@ from .._checks import near_names
 
 @dataclass(frozen=True)
 class Option:
-    """An answer to choose from; ``remark`` explains why it is wrong and is "" for the right answer.
+    """An answer to choose; ``remark`` explains why the answer is wrong, and is "" for the right answer.
 
-    ``course`` is the loss curve that the answer predicts, as multiples of the loss at the start, or ().
+    ``course`` is the loss curve that the answer predicts, relative to the loss at the start, or () if there is none.
     """
 
     text: str
@@ -28,9 +28,9 @@ class Option:
 
 @dataclass(frozen=True)
 class LossCourse:
-    """The part of a lab's loss curve that a question is about: it begins at ``after`` and lasts ``over`` updates.
+    """The part of a lab's loss curve that a question is about, which begins at ``after`` and is ``over`` updates long.
 
-    ``after`` is an update, or a switch such as "zero_grad off"; the answer is clear ``decided`` updates later.
+    ``after`` is an update, or a switch such as "zero_grad off". The answer is clear after ``decided`` updates.
     """
 
     after: int | str
@@ -40,9 +40,9 @@ class LossCourse:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its options; ``answer`` is the index of the right option, ``why`` the explanation.
+    """A question with its options; ``answer`` is the index of the right option, and ``why`` explains the answer.
 
-    ``loss`` is None unless the options can be drawn as curves together with the loss of the lab that follows.
+    ``loss`` is None unless the options predict loss curves, to be drawn in the loss panel of the lab that follows.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Question:
 
 
 def find_question(name: str) -> Question:
-    """Return the question ``name``. Raises ValueError for an unknown name, TypeError unless ``name`` is a string."""
+    """Return the question ``name``. Raises TypeError unless ``name`` is a string, and ValueError if it is unknown."""
     if not isinstance(name, str):
         raise TypeError(f'predict: the name must be a string such as "03/where-do-the-weights-go", got {name!r}')
     if name in _questions():
@@ -87,12 +87,12 @@ def _questions() -> dict[str, Question]:
 
 
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
-    """Return a question from its entry in a TOML file, in which one option has ``right = true``.
+    """Return the question ``name`` from its entry in a TOML file; one option of the entry has ``right = true``.
 
-    The name seeds a shuffle of the options, so that their positions do not reveal the answer.
+    The options are shuffled with a seed made from the name, so that their positions do not reveal the answer.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}ns").shuffle(options)  # "ns" was chosen to spread the right answers evenly
+    random.Random(f"{name}ns").shuffle(options)  # "ns" was chosen to spread the right answers evenly over the positions
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

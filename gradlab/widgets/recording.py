@@ -1,6 +1,6 @@
 """Recordings for web pages: the frames of a run, and of its variants in which switches are changed at chosen updates.
 
-All numbers are computed by PyTorch while recording: each variant is a complete run from the start.
+PyTorch computes all numbers when the recording is made: each variant is a complete run from the start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .live import Packed, checked_path, packed_text
 MOST_UPDATES = 1000
 _MAX_TURNS = 4
 _MAX_TRACKS = 64
-_STATEMENTWISE_UPDATES = 4  # updates at the start of a track that are recorded statement by statement
+_STATEMENTWISE_UPDATES = 4  # number of updates at the start of a track whose statements are recorded one by one
 
 Loops = Sequence[tuple[int, Recipe | str]]
 Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it can be set to
@@ -32,18 +32,18 @@ Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it c
 
 @dataclass
 class Track:
-    """A recorded run: the lab's own, or a branch of another run, with ``switch`` set to ``value`` at ``update``."""
+    """A recorded run: the lab's own, or a branch of another run in which ``switch`` becomes ``value`` at ``update``."""
 
     parent: int | None  # index of the track from which this track branches off, or None for the lab's own run
     update: int
     switch: str = ""
     value: Any = None
-    frames: list[Frame] = field(default_factory=list)  # the first frame is whole, the others hold changes
+    frames: list[Frame] = field(default_factory=list)  # the first frame is whole, and the others contain only changes
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of ``Lab.record``: tracks, of which the first is the lab's own run; ``save`` writes them as a page."""
+    """The result of ``Lab.record``: the recorded runs, beginning with the lab's own. ``save`` writes them to a page."""
 
     title: str
     caption: str
@@ -69,7 +69,7 @@ class Recording:
 def record_lab(
     lab: LabModel, alt: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
 ) -> Recording:
-    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is the still's description."""
+    """Run ``lab`` again and return the recording. Arguments are as in ``Lab.record``; ``alt`` is the picture's text."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
@@ -86,7 +86,7 @@ def record_lab(
 
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
-    """Record the lab's own run, and each run with up to ``turns`` switches changed at ``marks``; parents come first."""
+    """Return the lab's own run, then each run with up to ``turns`` switches changed at ``marks``, after its parent."""
     of_lab: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
     runs = [(Track(None, 0), of_lab, 0)]
     for number, (track, loops, turned) in enumerate(runs):  # ``runs`` grows in the loop
@@ -107,14 +107,14 @@ def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[
 
 
 def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:
-    """Run ``updates`` updates, each loop from its own update on; return the frames from update ``start`` on."""
+    """Run ``updates`` updates with ``loops``, each from its update on; return the frames from update ``start`` on."""
     (_, first), *later = loops
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
     model.pace_at = lambda *_, **__: RECORDED
-    model.playing, model.unswitched_share = True, math.inf  # no limit: a recording may take its time
+    model.playing, model.unswitched_share = True, math.inf  # the copy's training time is not limited in recordings
     frames: list[Frame] = []
     count = 0
     for update, loop in [*later, (updates, None)]:
@@ -131,7 +131,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
                 model.edit(loop)
             except Exception as error:
                 model.fail(error)
-    if count == start and not frames:  # the loop ended at ``start``
+    if count == start and not frames:  # the loop ended at update ``start``
         frames.append(_first_frame(model, values))
     for frame in frames:
         if "code" in frame and ZERO_GRAD not in values:  # the line of zero_grad() cannot be pressed on the page
@@ -144,14 +144,14 @@ def _first_frame(model: LabModel, values: Values) -> Frame:
     whole = model.frame()
     controls = [control for control in whole.get("controls", ()) if control["name"] in values]
     for control in controls:
-        if values[control["name"]] and control["kind"] != "tick":  # only these values are recorded
+        if values[control["name"]] and control["kind"] != "tick":  # offers only the recorded values
             texts = [SWITCHES[control["name"]].text(value) for value in values[control["name"]]]
             control.update(kind="choice", options=[[text, text] for text in texts])
     return {**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
-    """Run an update and return its frames: none before the start of the track, where ``number`` is 0 or less."""
+    """Run an update and return its frames, or [] before the start of the track, where ``number`` is 0 or less."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
     goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTWISE_UPDATES
@@ -173,7 +173,7 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
             if in_beats and model.at_beat:
                 beats.append(frames[-1])
         elif model.runner.watch_gradients:
-            model.screen.scenes.gradient()  # sets the scale as in the parent track
+            model.screen.scenes.gradient()  # sets the panel's scale as the parent track does
         if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
     for frame in beats:
@@ -184,7 +184,7 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
 
 
 def _values(switches: Any, recipe: Recipe) -> Values:
-    """Return the values of each switch, the recipe's own first; on/off switches may be given without values."""
+    """Return the values to record for each of ``switches``, the recipe's first; on/off switches need no values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
         raise TypeError(f"Lab.record: switches must be a list of names or a mapping to values, got {switches!r}")
     turnable = {}

@@ -41,7 +41,7 @@ _MARK = ".gradlab-site"  # name of the file that marks a folder which this modul
 class SiteAddress:
     """The repository's address on the web, for links to its files, to Binder and to Colab."""
 
-    repository: str = ""  # a URL such as ``https://github.com/YOU/NAME``, or "" for none of these links
+    repository: str = ""  # a URL such as ``https://github.com/YOU/NAME``, or "" to leave out links to the repository
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
@@ -49,7 +49,7 @@ class SiteAddress:
         return f"{self.repository}/blob/{self.tag}/{path}" if self.repository else None
 
     def hubs(self, notebook: str) -> dict[str, str]:
-        """Return addresses that open a notebook live, by the button's label; {} unless the repository is on GitHub."""
+        """Return addresses that open ``notebook`` live, by button label, or {} if the repository is not on GitHub."""
         repository = self.repository.removeprefix("https://github.com/")
         if not repository or repository == self.repository:
             return {}
@@ -60,11 +60,11 @@ class SiteAddress:
 
 
 def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = None) -> list[str]:
-    """Write the site of the clone at ``root`` into ``out``; return its problems, one sentence each.
+    """Write the site of the repository at ``root`` into ``out``; return the site's problems, one sentence each.
 
     Args:
-        root: the folder of the clone.
-        out: a folder that is new, empty, or an earlier site; it is replaced when the new site is complete.
+        root: the folder of the repository.
+        out: a new or empty folder, or one with an earlier site, which is replaced when the new site is complete.
         address: the repository's address on the web.
         only: the number of a notebook, such as "03", to write only its lesson, worksheet and answers.
 
@@ -99,7 +99,7 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
 
 @contextmanager
 def _sigterm_raises() -> Iterator[None]:
-    """Make SIGTERM raise SystemExit during a ``with`` block, so that the temporary folder is removed."""
+    """Make SIGTERM raise SystemExit during a ``with`` block, so that temporary folders are removed."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
@@ -239,12 +239,12 @@ class _Site:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise ValueError(f"pagefind could not write the search index: {result.stderr[-300:]}")
-        for interface in ("ui", "modular-ui", "component-ui", "highlight"):  # unused: the site has search.js
+        for interface in ("ui", "modular-ui", "component-ui", "highlight"):  # the site uses its own search.js instead
             for file in (self.out / "pagefind").glob(f"pagefind-{interface}*"):
                 file.unlink()
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
-        """Return the address for a link on ``page`` that is relative to ``folder``; None if there is no target."""
+        """Return the address on ``page`` for ``link``, or None if it is dead; relative links start at ``folder``."""
         files = self.address.file("")
         if re.match(r"(https?|mailto):", link):
             if not files or not link.startswith(files):

@@ -1,4 +1,4 @@
-"""Checks of the written site: no dead links within it, nothing that the policy refuses, nothing too large."""
+"""Checks of the written site for dead links, files that are too large, and content that the security policy blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of some pages: the repository's documents, the public names, and the verdicts by PyTorch version."""
+"""The content of several pages: the repository's documents, the reference, and the fact check by PyTorch version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Document(NamedTuple):
     title: str
     menu: str = ""  # the label in the menu, or "" if the document is not in the menu
     footer: str = ""  # the label at the foot of every page, or "" if the document is not there
-    searched: bool = True  # whether the search index includes the document: not if it is about the development
+    searched: bool = True  # whether the search index includes the document; documents for developers are left out
 
 
 DOCUMENTS = (
@@ -57,14 +57,14 @@ def text_html(text: str, folder: Path) -> str:
     """Return Markdown as HTML, with GitHub's ids for headings and a symbol for each check box."""
     soup = html_soup(markdown_html(text, folder))
     for box in soup.select("input[type=checkbox]"):
-        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper; a field would need a label for screen readers
+        box.replace_with("\N{BALLOT BOX} ")  # readers tick it on paper, and an <input> would need an accessible label
     for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
         heading["id"] = github_anchor(heading_text(heading))
     return str(soup)
 
 
 def github_anchor(heading: str) -> str:
-    """Return the id that GitHub gives to a heading, which links in the documents use."""
+    """Return the id that GitHub gives to a heading, by which links in the documents refer to the heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -124,7 +124,7 @@ def _members(owner: type) -> Iterator[Name]:
 def _signature(value: Any) -> str:
     try:
         signature = inspect.signature(value)
-    except (TypeError, ValueError):  # a module or a property has none
+    except (TypeError, ValueError):  # a module or a property has no signature
         return ""
     parameters = [each for name, each in signature.parameters.items() if name not in ("self", "cls")]
     unannotated = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
@@ -139,7 +139,7 @@ def docstring_html(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """A claim of an article, and its verdict with each version of PyTorch."""
+    """A claim from an article, with the verdict on the claim for each version of PyTorch."""
 
     code: str
     title: str
@@ -149,7 +149,7 @@ class Verdicts:
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
-    """Return the PyTorch versions that have a file in ``folder``, and each claim with its verdict in each version."""
+    """Return the PyTorch versions that have a file in ``folder``, and the verdicts on each claim for these versions."""
     from gradlab.course.claims import CLAIMS
 
     results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

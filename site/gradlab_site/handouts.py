@@ -33,7 +33,7 @@ class ExitQuestion:
 
 
 class BetContext(NamedTuple):
-    """The context of a bet, which the notebook shows above it: a sentence or two, and code if it is about a loop."""
+    """The text that a notebook shows above a bet: a sentence or two, and the code if the bet is about a loop."""
 
     says: str
     code: str = ""
@@ -41,25 +41,25 @@ class BetContext(NamedTuple):
 
 @dataclass(frozen=True)
 class WorksheetText:
-    """The worksheet of a notebook. tests/refresh_worksheets.py copies title, aims and bets from the notebook."""
+    """The texts of a worksheet; tests/refresh_worksheets.py copies the title, aims and bets from the notebook."""
 
     title: str
     aims: tuple[str, ...]  # skills that the notebook teaches, worded to follow "Afterwards you can"
-    bets: tuple[str, ...]  # the names of the core's questions, in order
+    bets: tuple[str, ...]  # the names of the questions in the notebook's core, in order
     ticket: tuple[ExitQuestion, ...]
     contexts: Mapping[str, BetContext]  # name of a bet -> its context
 
 
 @cache
 def worksheet_text(number: str) -> WorksheetText:
-    """Return the worksheet of a notebook. Raises ValueError if its file is inconsistent."""
+    """Return the worksheet of notebook ``number``. Raises ValueError if the worksheet's file is inconsistent."""
     entry = tomllib.loads((_WORKSHEETS / f"{number}.toml").read_text(encoding="utf-8"))
     ticket = tuple(_exit_question(number, **question) for question in entry["ticket"])
     if len(ticket) != _TICKET_LENGTH:
         raise ValueError(f"worksheet {number}: an exit ticket must have {_TICKET_LENGTH} questions, got {len(ticket)}")
     contexts = {name: BetContext(**part) for name, part in entry.get("given", {}).items()}
     if unknown := contexts.keys() - set(entry["bets"]):
-        raise ValueError(f"worksheet {number}: keys of [given] must be bets of its core, got {sorted(unknown)}")
+        raise ValueError(f"worksheet {number}: keys of [given] must be bets of the worksheet, got {sorted(unknown)}")
     return WorksheetText(entry["title"], tuple(entry["can"]), tuple(entry["bets"]), ticket, contexts)
 
 
@@ -68,12 +68,12 @@ def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> Ex
     if question.options and not {question.answer, question.wrong} <= set(question.options):
         raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
     if question.answer == question.wrong:
-        raise ValueError(f"worksheet {number}: right and wrong answer must differ for {question.question!r}")
+        raise ValueError(f"worksheet {number}: the right and the wrong answer must differ for {question.question!r}")
     return question
 
 
 def worksheets_markdown(notebooks: Iterable[SeriesNotebook]) -> str:
-    """Return the worksheets of these notebooks, without answers."""
+    """Return the worksheets of ``notebooks`` as one Markdown text, without answers."""
     return "\n\n".join(part for notebook in notebooks for part in _worksheet(notebook.number)) + "\n"
 
 
@@ -116,7 +116,7 @@ _ABOUT_ANSWERS = (
 
 
 def answers_markdown(notebooks: Iterable[SeriesNotebook]) -> str:
-    """Return the answers to all bets, exit tickets and exercises of these notebooks, with typical mistakes."""
+    """Return the answers to bets, exit tickets and exercises of ``notebooks`` in Markdown, with typical mistakes."""
     return "\n\n".join([_ABOUT_ANSWERS, *(part for notebook in notebooks for part in _answers(notebook))]) + "\n"
 
 
@@ -142,6 +142,6 @@ def _answers(notebook: SeriesNotebook) -> Iterator[str]:
             yield f"### Exercise `{name}`: {exercise.title} ({exercise.level}, {exercise.minutes} minutes)"
             yield exercise.spec
             yield f"```python\n{exercise.solution}```"
-            if exercise.remarks:  # exercises with a loop to mend have none: `watch` reports the bug
+            if exercise.remarks:  # exercises with a loop to mend have no remarks, because ``watch`` reports the bug
                 yield "Typical mistakes, and what the check says to each:"
                 yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())

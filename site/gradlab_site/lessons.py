@@ -1,4 +1,4 @@
-"""A notebook as parts of a page: core, deeper sections and exercises, each a list of cells as HTML."""
+"""A notebook as the parts of a page: the core, the deeper sections and the exercises, with their cells as HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recordings import Replay
 _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
-_MARKUP = re.compile(r"[`*$]")  # signs that headings in Markdown may have
+_MARKUP = re.compile(r"[`*$]")  # Markdown characters, which are removed from headings
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NOTEBOOK_ONLY = "gradlab-in-notebook"  # class of phrases such as "Run the next cell", which are dropped from the page
 _REPLACED_PARAGRAPHS = ("Time", "Contents")  # first words of paragraphs that the page replaces with other information
@@ -46,7 +46,7 @@ class Section:
 
 @dataclass
 class Lesson:
-    """A notebook as the parts of a page."""
+    """The parts of a notebook's page: title, set-up, core, deeper sections, exercises and sources."""
 
     number: str
     title: str
@@ -71,17 +71,17 @@ class Lesson:
 
 
 def cells_html(cells: Sequence[Cell]) -> str:
-    """Return cells as HTML."""
+    """Return the HTML of all ``cells``, in order, as one string."""
     return "\n".join(str(cell.element) for cell in cells)
 
 
 def anchor_of(heading: str) -> str:
-    """Return the id that Jupyter gives a heading."""
+    """Return the id that Jupyter gives to a heading."""
     return _MARKUP.sub("", heading).strip().replace(" ", "-")
 
 
 def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Lesson:
-    """Return a stored notebook as a Lesson; ``replays`` holds recordings by cell index, ``template`` renders cells."""
+    """Return the notebook at ``path``, rendered with ``template``; ``replays`` maps cell indices to recordings."""
     notebook = read_notebook(path)
     for index, replay in replays.items():
         for output in notebook.cells[index].outputs:
@@ -98,7 +98,7 @@ def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Le
 
 
 def _cell(cell: Any, element: Tag) -> Cell:
-    """Return a cell with its kind, without the parts that are useful only in a notebook."""
+    """Return a Cell with its kind and heading, without the parts that are useful only in a notebook."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
         for note in element.find_all(class_=_NOTEBOOK_ONLY):
@@ -127,13 +127,13 @@ def _cell(cell: Any, element: Tag) -> Cell:
 
 
 def _is_reveal(cell: Any) -> bool:
-    """Return whether the hidden outputs of a cell show a loop's result after a bet; the page keeps such outputs."""
+    """Return whether a cell's hidden outputs show a loop's result after a bet; if so, the page keeps the outputs."""
     texts = "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
     return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and "The loss goes" in texts
 
 
 def _fold_code(element: Tag, is_name: bool) -> None:
-    """Fold a lab's code, which readers of the page cannot change; remove code that is only the lab's name."""
+    """Fold the code of a lab's cell, which readers of the page cannot change, or remove it if it is only a name."""
     code = element.find(class_="jp-InputArea-editor")
     if is_name:
         for wrapper in element.find_all(class_="jp-Cell-inputWrapper"):
@@ -182,7 +182,7 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
 
 
 def _title(first: Cell) -> tuple[str, str]:
-    """Remove the title from a notebook's first cell; return the title, and the text below it as HTML."""
+    """Remove the title and ``_REPLACED_PARAGRAPHS`` from the first cell; return the title, and the rest as HTML."""
     element = first.element
     heading = element.find("h1")
     assert heading is not None
@@ -195,7 +195,7 @@ def _title(first: Cell) -> tuple[str, str]:
 
 
 def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
-    """Yield a section for the first heading, and one for each heading of ``level``, which is removed from its cell."""
+    """Yield the section of the first heading, and that of each heading of ``level``, without the heading itself."""
     section: Section | None = None
     for cell in cells:
         if cell.level == level or (section is None and cell.level):
@@ -206,7 +206,7 @@ def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
             if title is not None and cell.level == level:
                 title.extract()
             subheading = cell.element.find("h3")
-            if cell.level < level and subheading is not None:  # "## Exercises" with the first exercise in the same cell
+            if cell.level < level and subheading is not None:  # the cell has "## Exercises" and the first exercise
                 first = copy.copy(cell.element)
                 for part in [*subheading.find_next_siblings(), subheading]:
                     part.extract()

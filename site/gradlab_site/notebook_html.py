@@ -1,4 +1,4 @@
-"""Stored notebooks and Markdown as HTML that needs no network: formulas are MathML, pictures are embedded."""
+"""Stored notebooks and Markdown as HTML that needs no network, with formulas as MathML and embedded pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_notebook(path: Path) -> Any:
 
 
 def notebook_exporter(folder: Path, template: Path) -> Any:
-    """Return an HTML exporter for a notebook in ``folder``, without prompts and with formulas as MathML."""
+    """Return an exporter that renders notebooks in ``folder`` with ``template``, MathML formulas and no prompts."""
     return HTMLExporter(
         config=Config({"NbConvertBase": {"display_data_priority": list(_MIME_TYPES)}}),
         template_file=str(template),
@@ -43,7 +43,7 @@ class _Renderer(IPythonRenderer):
         return formula_html(body, "block")
 
     def inline_html(self, html: str) -> str:
-        return str(super().inline_html(html)) if "<img" in html else html  # super would close each tag immediately
+        return str(super().inline_html(html)) if "<img" in html else html  # super() would close each tag immediately
 
     def inline_math(self, body: str) -> str:
         return formula_html(body)
@@ -56,7 +56,7 @@ def markdown_html(text: str, folder: Path) -> str:
 
 
 def formula_html(latex: str, display: str = "inline") -> str:
-    """Return a formula as MathML, or as code if it cannot be converted."""
+    """Return a LaTeX formula as MathML, or as code if it cannot be converted."""
     latex = latex.strip().strip("$")
     try:
         formula = convert(latex, display=display)
@@ -68,7 +68,7 @@ def formula_html(latex: str, display: str = "inline") -> str:
 
 
 def code_colours() -> str:
-    """Return the CSS of code for light and dark mode, which the page's ``data-theme`` or the system chooses."""
+    """Return CSS for highlighted code in a light and a dark theme; ``data-theme`` or the system chooses the theme."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
     system = f"@media (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}\n}}\n}}"
     return f"{light}\n{system}\n:root[data-theme=dark] {{\n{dark}\n}}"

@@ -1,4 +1,4 @@
-"""The writing of pages, with shared templates and without anything that the Content-Security-Policy blocks."""
+"""The writer of the site's pages, which fills templates and makes pages obey the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'self'"
 )
 """The Content-Security-Policy of every page except the search page, which also runs WebAssembly."""
-_MAX_INLINE_LENGTH = 4000  # maximum length in base64 of a PNG, JPEG or SVG in a page; a longer one becomes a file
+_MAX_INLINE_LENGTH = 4000  # maximum length in base64 of a picture in a page; longer pictures become files
 _KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg"}
 _DATA = re.compile(r"data:(image/[\w+]+);base64,(.*)", re.DOTALL)
 
@@ -44,14 +44,14 @@ class PageWriter:
     def write(
         self, name: str, template: str, resolve: Resolve, *, title: str, policy: str = POLICY, **about: Any
     ) -> None:
-        """Write the page ``name``; ``resolve`` maps its links, and ``about`` holds variables of its template."""
+        """Fill ``template`` with ``about`` and write it as page ``name``; ``resolve`` maps the addresses of links."""
         root = "../" * name.count("/")
         context = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}
         page = html_soup(self._templates.get_template(template).render(context))
         self._take_out(page, root)
         _set_links(page, resolve)
         for link in page.select("a.anchor-link"):
-            link.string = ""  # site.css draws the sign, which would otherwise be in the search index
+            link.string = ""  # site.css draws the link's symbol, so that the search index does not contain it
             link["aria-label"] = "Link to this heading"
         target = self.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class PageWriter:
         return "\n".join([*self._sheets, rules])
 
     def picture(self, content: bytes, kind: str = "png") -> str:
-        """Write a picture to a file unless the file exists; return its path relative to the root of the site."""
+        """Write a picture to a file unless the file exists; return the file's path relative to the root of the site."""
         name = f"images/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         target = self.out / name
         if not target.exists():
@@ -73,15 +73,15 @@ class PageWriter:
         return name
 
     def _take_out(self, page: BeautifulSoup, root: str) -> None:
-        """Move styles and large pictures out of the page; remove inline scripts."""
+        """Move styles and large pictures out of the page; remove inline scripts, and the notes of questions."""
         for style in page.find_all("style"):
             self._sheets[style.get_text()] = None
             style.decompose()
         for script in page.find_all("script"):
             if not script.get("src"):
-                script.decompose()  # the script of a question: gradlab.js serves all questions
+                script.decompose()  # every inline script belongs to a question, and gradlab.js replaces all of them
         for note in page.select(".gl-bet-note"):
-            note.decompose()  # it asks to run the notebook, but the page has buttons
+            note.decompose()  # the note asks the reader to run the notebook, but questions work on the page
         for element in page.select("[style]"):
             declarations = str(element["style"]).strip()
             del element["style"]
@@ -93,7 +93,7 @@ class PageWriter:
             if (match := _DATA.match(str(image.get("src", "")))) and len(match[2]) > _MAX_INLINE_LENGTH:
                 content = base64.b64decode(match[2])
                 image["src"] = root + self.picture(content, _KINDS[match[1]])
-                if match[1] == "image/png":  # both attributes are set, so that nothing moves when the picture loads
+                if match[1] == "image/png":  # width and height are set, so that nothing moves when the picture loads
                     width, height = png_size(content)
                     shown_width = int(str(image.get("width") or width))
                     image["width"], image["height"] = str(shown_width), str(round(shown_width * height / width))
@@ -111,7 +111,7 @@ def png_size(content: bytes) -> tuple[int, int]:
 
 
 def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
-    """Point every link to a page of the site or to the web; replace dead links with their text."""
+    """Set the address of each link to another page by ``resolve``; replace each dead link with its text."""
     for link in page.find_all("a", href=True):
         address = str(link["href"])
         if address.startswith("#") or link.get("data-kept") is not None:
@@ -127,7 +127,7 @@ def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
 
 
 def html_soup(text: str) -> BeautifulSoup:
-    """Parse HTML, and preserve whitespace in code, which is indentation."""
+    """Return ``text`` parsed as HTML, with the whitespace in code preserved, because it may be indentation."""
     return BeautifulSoup(text, "html.parser", preserve_whitespace_tags={"pre", "textarea", "code"})
 
 

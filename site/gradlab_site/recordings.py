@@ -1,6 +1,6 @@
-"""Recordings of a notebook's labs and instruments, which are made by running its cells again.
+"""Recordings of the labs and instruments in a notebook, made by running the notebook's cells again.
 
-For each lab, ``site/replays.toml`` sets the number of updates, and the switches that can be turned at some of them.
+For each lab, ``site/replays.toml`` sets the number of updates, the switches that readers can change, and when.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Replay:
 
     name: str
     """The numbers of the notebook and of the lab or instrument in it, such as ``"03-1"``, or HOME; the file's stem."""
-    kind: str  # "replay" for a lab, or "instrument"
+    kind: str  # "replay" for a lab, "instrument" for an instrument
     title: str
     caption: str
     description: str  # text alternative of the first picture
@@ -51,7 +51,7 @@ class Replay:
 
 
 def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the settings in ``replays.toml``, by the name of the recording."""
+    """Return the arguments for ``Lab.record`` from ``replays.toml`` in ``folder``, by the name of the recording."""
     return tomllib.loads((folder / "replays.toml").read_text(encoding="utf-8"))
 
 
@@ -65,12 +65,12 @@ def live_cells(notebook: Any) -> list[int]:
 
 
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
-    """Run the cells that a notebook's labs and instruments need; return the recordings with their cell indices.
+    """Run the cells that a notebook's labs and instruments need; return (cell index, recording) for each of them.
 
-    Raises a ValueError that names the notebook and the failing cell. Call this function in a separate process, because
-    it changes the working directory and PyTorch's global settings and random generator.
+    Raises ValueError, with the notebook and the cell, if a cell fails. Call this function in a separate process,
+    because it changes the working directory, and PyTorch's global settings and random generator.
     """
-    notebook = json.loads(path.read_text(encoding="utf-8"))  # importing nbformat takes as long as importing torch
+    notebook = json.loads(path.read_text(encoding="utf-8"))  # json, because nbformat takes as long to import as torch
     number = path.name.partition("_")[0]
     live = live_cells(notebook)
     code = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in notebook["cells"]]
@@ -92,7 +92,7 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
 
 
 def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
-    """Record the lab of the first page, which trains digits and has one switch."""
+    """Return the recording for the first page: a lab that trains on digits, with one switch to change."""
     from gradlab import Lab, Recipe
 
     panels = ["picture", "gradient", "held-out loss"]
@@ -104,7 +104,7 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
 
 
 def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
-    """Run a cell with its source in linecache; return the value of its last statement if that is an expression.
+    """Run a cell, with its source in linecache; return the value of a final expression, or None if there is none.
 
     Calls to print are skipped, because they are not shown and may need files that other cells write.
     """
@@ -119,7 +119,7 @@ def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
 
 
 def _recorded(name: str, shown: Any, settings: Mapping[str, Any]) -> Replay | None:
-    """Record a lab or an instrument; return None for an object that cannot be recorded."""
+    """Return a recording of ``shown`` if it is a lab or an instrument that can be recorded, otherwise None."""
     from gradlab import Lab
     from gradlab.drawing import to_png
 
@@ -138,10 +138,10 @@ def _recorded(name: str, shown: Any, settings: Mapping[str, Any]) -> Replay | No
 def record_all(
     notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int, home: bool = True
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
-    """Record all notebooks and, with ``home``, the first page, in ``workers`` processes; yield each result when ready.
+    """Record all notebooks and, with ``home``, the first page, in ``workers`` processes; yield results as they come.
 
-    A result is a notebook's path, or None for the first page, with the recordings by cell index. Raises ValueError if a
-    recording fails.
+    A result is a notebook's path (None for the first page) and a list of (index of a cell, recording). Raises
+    ValueError if a recording fails.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -157,7 +157,7 @@ def record_all(
             yield path, result if isinstance(result, list) else [(0, result)]
     except BrokenProcessPool as error:  # the pool has ended the other processes
         raise ValueError("a recording process was killed, probably because memory ran out") from error
-    except BaseException:  # also for Ctrl-C: otherwise the pool waits until every notebook is recorded
+    except BaseException:  # on Ctrl-C, too, the pool would otherwise wait until every notebook is recorded
         for process in multiprocessing.active_children():
             process.terminate()
         raise
@@ -172,4 +172,4 @@ def _begin_worker() -> None:
 
     end_with_parent()
     gc.set_threshold(50_000)  # a recording creates millions of small objects; scanning them took 5 % of the time
-    delay_dynamo()  # otherwise the first optimizer of an instrument imports Dynamo; a Lab calls this itself
+    delay_dynamo()  # otherwise an instrument's first optimizer would import Dynamo; a Lab calls delay_dynamo() itself

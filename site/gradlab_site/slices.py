@@ -9,9 +9,9 @@ from collections.abc import Sequence
 def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
     """Return the sorted indices of the cells to run so that the wanted cells have the same outputs as in the notebook.
 
-    A cell above the last wanted cell is needed if it binds a name that a needed cell reads, or a statement in it calls
-    a method of such a name (``lab.run(...)``). Cells that only import or set up PyTorch (``torch.manual_seed(0)``) are
-    always needed, because names do not reveal their effect on the process.
+    A cell above the last wanted cell is needed if it binds a name that a needed cell reads, or if it calls a method on
+    that name (``lab.run(...)``). Cells that contain only imports and calls such as ``torch.manual_seed(0)`` are always
+    needed, because no name shows that other cells depend on them.
     """
     parsed = enumerate(map(_parse, sources[: max(wanted, default=-1) + 1]))
     trees = {index: tree for index, tree in parsed if tree is not None}
@@ -25,7 +25,7 @@ def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a cell, or None if it is not Python, as with an IPython command."""
+    """Return the syntax tree of a cell, or None if the cell is not Python, for example because of a ``%`` command."""
     try:
         return ast.parse(source)
     except SyntaxError:
@@ -62,7 +62,7 @@ def _read_names(tree: ast.Module) -> set[str]:
 
 
 def _root_name(node: ast.expr) -> str:
-    """Return the name that an expression begins with, such as "a" for ``a.b(c).d``; "" if there is none."""
+    """Return the name that an expression begins with, such as "a" for ``a.b(c).d``, or "" if there is none."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call):
             node = node.func

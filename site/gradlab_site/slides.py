@@ -21,10 +21,10 @@ _BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # the room that a bet, a pi
 
 
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
-    """Return the cells of the core, in parts that fit a slide, each with its slide's number, from 1, as ``data-slide``.
+    """Return the core's cells in parts that fit on a slide; ``data-slide`` is the number of a part's slide, from 1.
 
     Links within the lesson lead to ``page``, the lesson's page. The cells stay in one list, so that a question also
-    covers the cells that follow it on later slides. Code (class ``slide-code``) is shown on demand and takes no room.
+    covers the cells that follow it on later slides. Code (class ``slide-code``) takes no room: it is shown on demand.
     A bet is followed by its speaker's note, an ``aside``.
     """
     number, room, is_empty = 1, _SLIDE_WORDS, True
@@ -49,7 +49,7 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
 
 
 def opening_note(teachers_page: str, number: str) -> Tag:
-    """Return the note for a notebook's first slide, with the notebook's rows in the tables of ``teachers_page``."""
+    """Return the note for the first slide of notebook ``number``, from its rows in the tables of ``teachers_page``."""
     rows = [line.strip("| ").split(" | ") for line in teachers_page.splitlines() if line.startswith(f"| {number} |")]
     lines = []
     for row in rows:
@@ -72,7 +72,7 @@ def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
 
 
 def _note(lines: Iterable[str], number: int) -> Tag:
-    """Return a note, encoded so that the page's text does not reveal the answer to a bet; the key N shows the note."""
+    """Return a note for slide ``number``, encoded so that the page does not reveal it before the key N is pressed."""
     items = "".join(f"<li>{inline_html(line)}</li>" for line in lines)
     packed = base64.b64encode(f"<ul>{items}</ul>".encode()).decode()
     note = html_soup(f'<aside class="slide-note" data-slide="{number}" data-note="{packed}"></aside>').aside
@@ -81,9 +81,9 @@ def _note(lines: Iterable[str], number: int) -> Tag:
 
 
 def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield each part of a cell with its weight in words, and whether only a caption may follow it on its slide.
+    """Yield each part of a cell, its weight in words, and whether only a caption may follow this part on the slide.
 
-    The first block of a caption, or of the text below a picture, is a separate part, which stays with its picture.
+    The first block of a caption, or of the text below a picture, is a separate part, which can stay with the picture.
     """
     if cell.kind != "text":
         part = copy.copy(cell.element)
@@ -115,7 +115,7 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
 
 
 def _groups(blocks: Sequence[Tag]) -> Iterator[list[Tag]]:
-    """Yield groups of blocks that fit a slide; a heading and the text above code stay with the next block."""
+    """Yield groups of blocks that fit on a slide; a heading, or text above code, stays with the block below."""
     group: list[Tag] = []
     word_count = 0
     for block in blocks:
