@@ -1,4 +1,4 @@
-"""Experiments on PyTorch's default device, one for each subject, that test the claims that notebook 12 leaves out."""
+"""Tests of claims from articles, other than the claims that notebook 12 tests itself, on PyTorch's default device."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
 
 
 def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
-    """Return a weight after training from 2 toward the minimum at 0; the updates in ``unused`` skip backward()."""
+    """Return the weight ``w`` after training from 2 with the loss ``w**2``; updates in ``unused`` skip backward()."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
@@ -63,7 +63,7 @@ def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unu
 
 
 def on_backward() -> Iterator[ClaimFacts]:
-    """Test claims A1, A2, A3, A4 and A26: the results of ``backward()``, and where it stores them."""
+    """Yield the ClaimFacts for claims A1, A2, A3, A4 and A26, on the results of ``backward()`` and their storage."""
     seeds: list[Tensor] = []
     w = torch.ones(3, requires_grad=True)
     plain, retained = w * 2, w * 3
@@ -71,7 +71,7 @@ def on_backward() -> Iterator[ClaimFacts]:
     loss = (plain * retained).sum()
     loss.register_hook(seeds.append)
     loss.backward()
-    with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a non-leaf tensor
+    with warnings.catch_warnings(action="ignore"):  # PyTorch warns when a non-leaf tensor's .grad is read
         facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
     yield "A1", facts | {"another tensor keeps it after `retain_grad()`": retained.grad is not None}, {}
     facts = {"the loss gets 1": seeds == [1.0]}
@@ -89,14 +89,14 @@ def on_backward() -> Iterator[ClaimFacts]:
     SGD(model.parameters(), lr=0.1).step()
     yield "A4", facts | {"`step()` changes them": not torch.equal(all_weights(model), start)}, {}
     x, facts = torch.tensor(3.0, requires_grad=True), {}
-    for arriving in (1.0, 5.0):  # a node of the graph is called by hand
+    for arriving in (1.0, 5.0):  # call the node of x**2 by hand with two incoming gradients
         node: Any = (x**2).grad_fn
         facts[f"where {arriving:g} arrives, it returns d(x²)/dx = 6"] = node(x.new_tensor(arriving)).item() == 6
     yield "A26", facts, {}
 
 
 def on_adding() -> Iterator[ClaimFacts]:
-    """Test claims A5, A24, B2, B4, C8, D4 and D5: ``.grad`` after several batches."""
+    """Yield the ClaimFacts for claims A5, A24, B2, B4, C8, D4 and D5, on ``.grad`` after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
         """Return ``.grad`` after each batch, and each batch's own gradient.
@@ -118,12 +118,12 @@ def on_adding() -> Iterator[ClaimFacts]:
     mixed = _close(left[1], first + second)
     yield "A5", {"batches mix": mixed, "the update differs from the batch's own": not _close(left[1], second)}, {}
     facts = {"Torch 7 has a call for it, `zeroGradParameters()`": True, "Theano has gradients to zero": False}
-    yield "A24", facts, {}  # according to the documentation of both libraries
+    yield "A24", facts, {}  # nothing is run: both facts are from the libraries' documentation
     facts = {"the second print is a sum of two": mixed}
     yield "B2", facts | {"the third is one of three": _close(left[2], first + second + third)}, {}
     facts = {f"after {way}, prints are the batch's": all(map(_close, *run(*[way] * 3))) for way in ("None", "zeros")}
     yield "B4", facts, {}
-    left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # divided by 4, as in the article
+    left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # the article divides each loss by 4
     yield "C8", {"`.grad` is the sum of the four": _close(left[3], torch.stack(alone).sum(0))}, {}
     (cleared, alone), (uncleared, _) = run("", "None", "", lr=0.0), run("", "", "", lr=0.0)
     facts = {"cleared first, a window of two holds their sum": _close(cleared[2], alone[1] + alone[2])}
@@ -134,11 +134,11 @@ def on_adding() -> Iterator[ClaimFacts]:
 
 
 def on_clearing() -> Iterator[ClaimFacts]:
-    """Test claims A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both ``zero_grad()`` methods."""
+    """Yield the ClaimFacts for claims A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11, on what ``zero_grad()`` changes."""
     weights: list[Tensor] = []
 
     def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
-        """Return the kind of each .grad after backward() and the calls ``names``; the optimizer has ``model[part]``."""
+        """Return the state of each .grad, "None", "zeros" or "numbers", after backward() and the calls ``names``."""
         model, x, y = _start()
         optimizer, loss = SGD(model[part].parameters(), lr=0.1), mse_loss(model(x), y)
         loss.backward(retain_graph=True)
@@ -178,19 +178,19 @@ def on_clearing() -> Iterator[ClaimFacts]:
 
 
 def on_rules() -> Iterator[ClaimFacts]:
-    """Test claims A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
+    """Yield the ClaimFacts for claims A12, A17, A18, A19 and B8, on clipping, loss scaling, and ten optimizers."""
     _, x, y = _start()
 
     def crashes(clip: Callable[..., object]) -> bool:
         heads = nn.ModuleList([nn.Linear(4, 1), nn.Linear(4, 1)])
-        heads[0](x).sum().backward()  # the other head has no gradient
+        heads[0](x).sum().backward()  # heads[1] is not used, so its weights have no gradient
         return _fails(clip, list(heads.parameters()), 1.0)
 
     facts = {"your own loop needs the check": crashes(lambda weights, most: [p.grad / most for p in weights])}
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
-        """Return the step of SGD with lr 1 for three batches; ``clipped`` is where to clip to 0.1 ("" for nowhere)."""
+        """Return the step of SGD (lr 1) after three batches; ``clipped`` says when to clip to norm 0.1, or is ""."""
         model, *_ = _start()
         before, optimizer = all_weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
@@ -229,7 +229,7 @@ def on_rules() -> Iterator[ClaimFacts]:
 
 
 def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: int = 0, make: Any = SGD) -> list[int]:
-    """Return the operation count, the bytes moved and the peak bytes of the second update of a stack of layers."""
+    """Return the operation count, bytes moved and peak bytes of a model's second update; ``shape`` is as in STACKS."""
     width, depth, samples = shape
     model = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)])
     optimizer, x = make(model.parameters(), lr=0.001), torch.ones(samples, width)
@@ -244,7 +244,7 @@ def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: 
 
 
 def on_costs() -> Iterator[ClaimFacts]:
-    """Test claims A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and peak memory."""
+    """Yield the ClaimFacts for claims A11, A21, A22, B6, C5, C7 and C10, on operations, bytes moved and peak memory."""
     costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in STACKS.items()}
     (operations, moved, _), (operations_zeros, moved_zeros, _) = costs["large layers"]
     on_gpu, fewer = torch.get_default_device().type == "cuda", operations < operations_zeros
@@ -281,7 +281,7 @@ def on_costs() -> Iterator[ClaimFacts]:
         shrinks[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
     yield "A22", {**shrinks["large activations"], "a large batch is the likely cause": None}, shrinks["large layers"]
     layer, x, shares = nn.Linear(1024, 1024, device="cpu"), torch.ones(1024, 1024, device="cpu"), []
-    for _ in range(8):  # the smallest share counts, because a busy machine adds delays
+    for _ in range(8):  # the smallest of eight measurements counts, because a busy machine adds delays
         begin = time.perf_counter()
         layer(x).sum().backward()
         computed = time.perf_counter()
@@ -294,7 +294,7 @@ def on_costs() -> Iterator[ClaimFacts]:
 
 
 def on_filling() -> Iterator[ClaimFacts]:
-    """Test claims C2, C3 and C4: ``backward()`` when ``.grad`` is zeros, and when it is None."""
+    """Yield the ClaimFacts for claims C2, C3 and C4, on ``backward()`` when ``.grad`` is None or a tensor of zeros."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())
     weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))

@@ -1,4 +1,4 @@
-"""A log of the operations that code runs, and of the bytes that they move."""
+"""A log of tensor operations, and of the bytes that the operations read and write."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 from .._process import DispatchMode
 from ..memory import iter_tensors
 
-# Operations that change their first tensor without reading it.
+# Names of operations that overwrite their first tensor without reading it.
 _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
     """A log of the ATen operations in a ``with`` block: their names, bytes moved, and the number of storages created.
 
-    Views are ignored. Each operand or result counts as read or written once, as if there were no caches.
+    Views are not logged. Each operand counts as read once, and each result as written once, as if without caches.
     """
 
     def __init__(self) -> None:

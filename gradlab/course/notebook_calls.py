@@ -1,4 +1,4 @@
-"""Helpers that notebooks call in one line: ``attempt`` for a call that may fail, and ``doctor_command``."""
+"""Helpers for notebooks: ``attempt`` makes a call that may fail, and ``doctor_command`` runs the doctor on a script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..doctor import run_script
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function, and print "no error", or the type and first sentence of its RuntimeError or ValueError."""
+    """Make a call, and print "no error" or, after a RuntimeError or ValueError, the error's type and first sentence."""
     try:
         call(*arguments)
     except (RuntimeError, ValueError) as error:
@@ -27,7 +27,7 @@ def attempt(call: Callable[..., Any], *arguments: Any) -> None:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The output of a command and its exit code, displayed as in a terminal."""
+    """The output and the exit code of a command, which a notebook displays as a terminal would."""
 
     command: str
     printed: str
@@ -38,9 +38,9 @@ class CommandResult:
 
 
 def doctor_command(script: str) -> CommandResult:
-    """Run ``python -m gradlab doctor train.py`` on a file with the source ``script``, and return its result.
+    """Run ``python -m gradlab doctor train.py``, with ``script`` as train.py, and return the output and exit code.
 
-    The command runs in a temporary folder and in this process, because starting another Python would take seconds.
+    The command runs in a temporary folder. It runs in this process, because starting another Python takes seconds.
     """
     printed = io.StringIO()
     with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, chdir(folder):

@@ -36,14 +36,14 @@ class SeriesNotebook:
 
     @property
     def needs_text(self) -> str:
-        """The required and the helpful notebooks as the map shows them, such as ``00; 05 and 07 help``."""
+        """The numbers of the required and of the helpful notebooks as text, such as ``00; 05 and 07 help``."""
         needs = ", ".join(self.needs) or "nothing"
         return f"{needs}; {' and '.join(self.helps)} help" if self.helps else needs
 
 
 @cache
 def series_notebooks() -> tuple[SeriesNotebook, ...]:
-    """Return the notebooks in the order of their numbers."""
+    """Return all notebooks of the series, sorted by number."""
     entries = tomllib.loads(files("gradlab.course").joinpath("series.toml").read_text(encoding="utf-8"))
     return tuple(SeriesNotebook(number, **entry) for number, entry in sorted(entries.items()))
 
@@ -62,7 +62,7 @@ def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
 
 
 class SeriesMap:
-    """The map of the notebooks: as HTML in stages, and as plain text in a table ordered by number."""
+    """A map of the notebooks, which is shown as HTML in stages, and as plain text in a table sorted by number."""
 
     def __repr__(self) -> str:
         lines = [f"{'notebook':26}{'needs':22}{'core':>8}{'bets':>6}{'exercises':>11}"]
@@ -88,7 +88,7 @@ def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
 
 
 def _tile(notebook: SeriesNotebook) -> str:
-    name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
+    name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # allow a line break after each underscore
     # Link only to notebooks in the working directory: gradlab may be installed without its notebooks.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
     bets, exercises = _counts(notebook)

@@ -1,4 +1,4 @@
-"""The doctor, which finds bugs in a training loop and the lines to edit."""
+"""The doctor, which finds bugs in a training loop and names the lines to edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a training loop, recorded while it runs and judged later.
+"""Events of a training loop. Listeners record them while the loop runs, and rules judge them later.
 
 A set of parameters (``params``) is an int with one bit per parameter, so that sets of thousands of parameters are
 compared and combined in one operation.
@@ -33,7 +33,7 @@ def union_bits(sets: Iterable[int]) -> int:
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """The base class of events, which record something that happened in a training loop."""
+    """The base class of all events. An event records one thing that happened in a training loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LossFlaw:
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss that may move no weight: it is cut off from parameters, or computed from untrained ones only."""
+    """A term of a loss that may move no weight: it is cut off from parameters, or depends only on untrained ones."""
 
     index: int
     """The position of the term in the sum, from 0."""
@@ -166,7 +166,7 @@ class Backward(Event):
 
 @dataclass(slots=True, eq=False)
 class Added(Event):
-    """The parameters whose gradients a backward pass has changed; emitted at the pass's end and before steps in it."""
+    """The parameters whose gradients a pass has changed, either when the pass ends or before a step during the pass."""
 
     backward: Backward
     params: int
@@ -178,7 +178,7 @@ class Added(Event):
 
 @dataclass(slots=True, eq=False)
 class Clear(Event):
-    """A call to ``zero_grad()`` on an optimizer or a module, or gradients that were found to be None or zeros."""
+    """A call to ``zero_grad()`` on an optimizer or module, or the discovery that gradients are now None or zeros."""
 
     site: Site
     params: int
@@ -188,7 +188,7 @@ class Clear(Event):
 
 @dataclass(slots=True, eq=False)
 class ParamSlotReused(Event):
-    """New parameters that get the bits of parameters which no longer exist."""
+    """The reuse of bits in sets of parameters: they now denote new parameters, as the former ones no longer exist."""
 
     params: int
 
@@ -204,7 +204,7 @@ class GradEdited(Event):
 
 @dataclass(slots=True, eq=False)
 class Step(Event):
-    """A call to ``optimizer.step()``, or an update by the learner's own code (MANUAL_UPDATE)."""
+    """A call to ``optimizer.step()`` or, if ``optimizer`` is MANUAL_UPDATE, an update by the learner's own code."""
 
     site: Site
     optimizer: int
@@ -235,7 +235,7 @@ class Step(Event):
 
 @dataclass(slots=True, eq=False)
 class ScalerStep(Event):
-    """A call to ``scaler.step(optimizer)``, emitted after the call."""
+    """A call to ``scaler.step(optimizer)``. The event is emitted when the call has returned."""
 
     site: Site
     optimizer: int
@@ -320,7 +320,7 @@ class Mode(Event):
 
 @dataclass(slots=True, eq=False)
 class Forward(Event):
-    """A call to a module by the learner's code."""
+    """A call to a module by the learner's code, or by code of PyTorch such as ``update_bn``."""
 
     site: Site
     module: int
@@ -349,7 +349,7 @@ class Forward(Event):
 
 @dataclass(slots=True, eq=False)
 class OptimizerMade(Event):
-    """The creation of an optimizer, or its first use if the optimizer is older than the watch."""
+    """The creation of an optimizer, or its first use if it was created before ``watch`` began."""
 
     site: Site
     optimizer: int

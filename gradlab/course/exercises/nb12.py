@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def adds_case(rng: random.Random) -> Case:
-    """Return a case with PyTorch's backward() or one of three wrong versions of it, for a loss and a weight."""
+    """Return a case whose argument is a function ``backward(loss, w)``, either right or with one of three mistakes."""
     does = rng.choice(["adds", "writes over `.grad`", "keeps the first gradient", "adds each gradient twice"])
 
     def backward(loss: Tensor, w: Tensor) -> None:
@@ -35,7 +35,7 @@ adds = Definition(
         "called-once": variant("adds", ("    backward(5 * w, w)\n", ""), ("== 7", "== 2")),
         "any-change": variant("adds", ("== 7", "!= 2")),
     },
-    rounds=30,  # so that each of the four versions occurs
+    rounds=30,  # enough that each of the four versions of backward almost certainly occurs
 )
 
 

@@ -16,7 +16,7 @@ from .checking import Case, Definition, TroubleError, variant
 from .loops import all_weights, trained
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
-MAX_NORM = 0.05  # small enough to clip every gradient of a case
+MAX_NORM = 0.05  # so small that clipping shortens every gradient in this exercise
 
 
 def calls_in_order_case(rng: random.Random) -> Case:
@@ -27,7 +27,7 @@ def calls_in_order_case(rng: random.Random) -> Case:
 def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError(f"The list must hold each of these once: {', '.join(CALLS)}")
-    with warnings.catch_warnings(action="ignore"):  # PyTorch warns if the scheduler steps first
+    with warnings.catch_warnings(action="ignore"):  # PyTorch warns if a scheduler steps before its optimizer
         run(answer, model, batches, lr)
     return all_weights(model)
 
@@ -76,7 +76,7 @@ calls_in_order = Definition(
 
 
 def whole_loop_case(rng: random.Random) -> Case:
-    """Return a case with a loop's arguments; only the first three of the seven batches have large gradients."""
+    """Return a case whose arguments include seven batches, of which only the first three have large gradients."""
     batches: Any = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"

@@ -1,4 +1,4 @@
-"""Exercises, as read from their Markdown files, and the verdict on an answer; this module works without PyTorch."""
+"""Exercises that are read from Markdown files, and verdicts on answers. PyTorch is imported only to check an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ...formatting import html_box, inline_html, svg_img
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
-_SIGNS = {  # each state has a symbol as well as a colour, for readers who cannot see colours
+_SIGNS = {  # each state has a symbol as well as a colour, for readers who cannot tell the colours apart
     RIGHT: ("\u2713 Right", "#009E73"),
     NOT_YET: ("\u2717 Not yet", "#D55E00"),
     NOT_ATTEMPTED: ("\u25cb Not attempted yet", "#767676"),
@@ -31,7 +31,7 @@ _REMARK = re.compile(r"^- `([a-z0-9-]+)`: (.+?)(?=\n- `|\Z)", re.DOTALL | re.MUL
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check, which is truthy if the answer is right."""
+    """The result of checking an answer to an exercise. A Verdict is truthy if the answer is right."""
 
     state: str
     """``"right"``, ``"not yet"`` or ``"not attempted"``."""
@@ -60,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A task for the learner with hints and a check of answers; a notebook displays it."""
+    """A task for the learner, with hints and a check. A notebook displays the task, with the hints folded."""
 
     name: str
     notebook: str
@@ -82,11 +82,11 @@ class Exercise:
 
     @property
     def definition(self) -> Any:
-        """The Definition or Mending that checks answers: the object called ``name`` in the module of the notebook."""
+        """The Definition or Mending that checks answers: the object called ``name`` in a module such as ``nb03``."""
         return getattr(importlib.import_module(f".nb{self.notebook[:2]}", __package__), self.name)
 
     def check(self, answer: object) -> Verdict:
-        """Check an answer and return the Verdict, even if the answer raises an error (except KeyboardInterrupt)."""
+        """Check ``answer`` and return a Verdict, even if the answer raises an error other than KeyboardInterrupt."""
         return self.definition.check(self, answer)
 
     def __repr__(self) -> str:
@@ -103,13 +103,13 @@ class Exercise:
 
 
 def read_exercises(path: Path) -> dict[str, Exercise]:
-    """Return the exercises in a notebook's Markdown file by name; raise ValueError for a wrong format."""
+    """Return the exercises in the Markdown file ``path``, by name. Raises ValueError if one has a wrong format."""
     heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     exercises: dict[str, Exercise] = {}
     for text in texts:
         parts = _EXERCISE.fullmatch(text)
         if parts is None:
-            order = "## heading, spec, stub, ### Hints, ### Mistakes, ### Solution"
+            order = "a ## heading, a spec, a stub, ### Hints, optional ### Mistakes and a ### Solution"
             raise ValueError(f"{path}: an exercise must have {order}, got other parts in {text.splitlines()[0]!r}")
         exercises[parts["name"]] = Exercise(
             name=parts["name"],

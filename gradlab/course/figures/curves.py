@@ -38,10 +38,10 @@ _BOWL_START, _BOWL_SIZE = (-1.6, 1.3), (380, 400)
 
 
 class CourseFigure:
-    """Pictures that a notebook shows side by side, with one title and a description of each."""
+    """Pictures that a notebook shows side by side, with a common title and a text description of each picture."""
 
     def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
-        """Store drawings, each of the ``size`` in CSS pixels; ``title`` defaults to the title of the first drawing."""
+        """Show each drawing at ``size`` (width, height) in CSS pixels. The default title is the first drawing's."""
         self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
 
     @property
@@ -50,7 +50,7 @@ class CourseFigure:
         return in_rows(self.drawings, len(self.drawings), self.size)
 
     def __repr__(self) -> str:
-        # JupyterLab shows the first line of a collapsed output's text, which must not reveal the outcome.
+        # JupyterLab shows the first line of a collapsed output's text, so this line must not reveal the result.
         return "\n".join([self.title, *(drawing.words.removeprefix(f"{self.title}: ") for drawing in self.drawings)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -71,21 +71,21 @@ def curves(
     y: str = "loss",
     ends: bool = True,
 ) -> CourseFigure:
-    """Draw values over updates, with a line for each name.
+    """Draw lines that show values, such as losses, over updates.
 
     Args:
-        lines: The values of each line, by its name.
+        lines: A mapping from the name of each line to its values.
         title: The title of the picture.
         reused: Names of the lines whose loops apply gradients more than once.
         mean_of: The number of consecutive values that each point averages; the point is drawn at the last of them.
-        first: The update of the first value; 0 means before any update.
-        events: Labels of updates, such as ``{4: "last gradient"}``.
+        first: The number of the update that gives the first value, or 0 for a value from before the first update.
+        events: Labels for single updates, such as ``{4: "last gradient"}``.
         counted: The unit of the x axis, such as ``"epochs"``.
         y: The label of the y axis.
         ends: Whether the last value of each line is written at its end.
 
     Returns:
-        A figure with a description of its values as text.
+        A figure with one picture, and a text that describes the values.
 
     Raises:
         ValueError: ``lines`` is empty, a line is too short, or ``reused`` has an unknown name.
@@ -102,7 +102,7 @@ def curves(
 
 
 def _curve(values: Any, mean_of: int, first: int) -> Curve:
-    """Return a curve of means of ``mean_of`` values up to the first inf or NaN; value 0 is of update ``first``."""
+    """Return a Curve of running means of ``values`` from update ``first`` up to the first inf or NaN."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
     finite = values[:broken]
     means = np.convolve(finite, np.ones(mean_of) / mean_of, "valid").tolist() if len(finite) >= mean_of else []
@@ -112,10 +112,10 @@ def _curve(values: Any, mean_of: int, first: int) -> Curve:
 
 
 def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
-    """Draw gradients (updates x 2 weights) head to tail, in one picture for each name in ``kept``, at the same scale.
+    """Draw gradients (updates x 2 weights) head to tail, in a picture for each name in ``kept``, all at the same scale.
 
-    ``kept`` gives the share of older gradients that each update keeps: 1 if ``.grad`` is not cleared, 0.9 for the
-    buffer of momentum 0.9. Raises ValueError if ``kept`` is empty or the gradients are not rows of two finite numbers.
+    ``kept`` maps a name to the share of older gradients that each update keeps, such as 1 if ``.grad`` is not cleared,
+    or 0.9 for momentum 0.9. Raises ValueError if an argument is empty or a gradient is not two finite numbers.
     """
     fresh = np.asarray(gradients, dtype=np.float64)
     if fresh.ndim != 2 or fresh.shape[1] != 2 or not len(fresh) or not np.isfinite(fresh).all():
@@ -133,8 +133,8 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
 def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFigure:
     """Draw steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), in a picture for each title.
 
-    ``pictures`` maps each title to paths by name; a path has the weights after each step from (-1.6, 1.3). The first
-    path is drawn with solid arrows, and other paths with wide and pale arrows behind it.
+    ``pictures`` maps each title to paths by name. A path starts from (-1.6, 1.3), and lists the weights after each
+    step. The first path is drawn with solid arrows, and the others behind it with wide, pale arrows.
     """
     edge, drawings = np.linspace(-2.0, 2.0, 81), []
     loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
@@ -144,7 +144,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
         for number, (name, reached) in reversed([*enumerate(paths.items())]):
             way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)
-            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # a length of 8 ends outside the picture
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # a step of length 8 already leaves the picture
             fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
             ends = np.hstack([way[:-1], way[:-1] + steps])
             marks += [Arrow(f"step {number} {index}", points, fill, stroke, width) for index, points in enumerate(ends)]
@@ -158,7 +158,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
-    """Return gradients (updates x 2) as arrows; each is applied by its own update and by all later updates."""
+    """Return the gradients ``parts`` (updates x 2) as Arrows, in which all later updates apply each gradient again."""
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
@@ -173,12 +173,12 @@ def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
     share = share_text(math.hypot(scene.arrows[-1].x, scene.arrows[-1].y) / (length or 1.0))
     newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
     description = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
-    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # the labels without ".grad"
+    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # an entry's last text omits .grad
     return Drawing(name, [*arrow_marks(scene), newest], (axes,), description, key=key)
 
 
 def equal_axes(points: Sequence[npt.NDArray[np.float64]], names: tuple[str, str]) -> Axes:
-    """Return axes that hold all points (arrays of n x 2), with equal units so that arrows keep their angles."""
+    """Return axes around all ``points`` (arrays of n x 2), with one scale for x and y, which keeps angles."""
     together = np.concatenate(points)
     low, high = together.min(axis=0), together.max(axis=0)
     room = max(0.08 * float((high - low).max()), 1e-12)

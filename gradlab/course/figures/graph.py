@@ -1,4 +1,4 @@
-"""The graph of a tensor or of a plain value: its nodes, saved tensors, and the gradients along its edges."""
+"""The autograd graph of a tensor, or of a plain object that imitates one: nodes, saved tensors, and gradients."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...formatting import number_of
 from ...memory import graph_nodes
 
 LEAF = "AccumulateGrad"
-VALUE = "Value"  # a leaf in a graph of plain values
+VALUE = "Value"  # the operation of a leaf in a graph of plain objects
 LEAF_NAMES = (LEAF, VALUE)
-_MAX_CHARS = 9  # in the text of a tensor's values; a longer text is replaced with the shape
+_MAX_CHARS = 9  # maximum length of the text of a tensor's values; a longer text is replaced with the shape
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node of the graph: an operation that was recorded, or a leaf."""
+    """A node of a Graph, which is either a recorded operation or a leaf."""
 
     operation: str
     """PyTorch's name, such as ``"MulBackward0"``; for a plain value, the slopes of its operation or ``"Value"``."""
@@ -41,17 +41,17 @@ class Node:
 
     @property
     def label(self) -> str:
-        """The name and the value, if any, such as ``y = 7``."""
+        """The name and the value of the node as text, such as ``y = 7``; a missing part is left out."""
         return " = ".join(filter(None, (self.name, self.value)))
 
     @property
     def size(self) -> str:
-        """The shape as text; "" if there is a value or the shape is unknown."""
+        """The shape as text, or "" if the shape is unknown or the node has a value to show instead."""
         return "" if self.shape is None or self.value else str(self.shape)
 
 
 class Edge(NamedTuple):
-    """The path of a gradient from the node ``source`` to the node ``target``, both indices in ``Graph.nodes``."""
+    """An edge of a Graph, which carries a gradient from ``source`` to ``target``, two indices into ``Graph.nodes``."""
 
     source: int
     target: int
@@ -61,7 +61,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph: its edges, and its nodes in an order in which backward can visit them, beginning with the result."""
+    """An autograd graph. Its nodes are in an order in which backward can visit them, beginning with the result."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -91,11 +91,11 @@ RecordedGradients = dict[Any, tuple[str, ...]]
 
 
 def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
-    """Return the current graph of ``result``; ``names`` are your names for its tensors.
+    """Return the current graph of ``result``. Keyword arguments name tensors in it, as in ``graph_of(y, w=w)``.
 
-    ``gradients`` is the record of ``record_gradients``. Nothing is changed, but a checkpointed part is computed again.
-    ``result`` may also be a plain value: an object with numbers ``data`` and ``grad``, its ``inputs``, and ``slopes``,
-    one for each input. Raises TypeError for other types, and ValueError for a tensor without a graph.
+    ``gradients`` is the dictionary from ``record_gradients``. The graph does not change, but checkpointed parts of it
+    are computed again. ``result`` may also be a plain object: ``data`` and ``grad`` are numbers, and ``slopes`` has a
+    number for each of ``inputs``. Raises TypeError for other types, and ValueError for a tensor without a graph.
     """
     if not isinstance(result, Tensor) and hasattr(result, "inputs"):
         return _graph_of_values(result, {id(value): name for name, value in names.items()})
@@ -130,7 +130,7 @@ def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
         operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
         nodes.append(Node(operation, names.get(key, ""), (), grad=_number(value.grad), value=_number(value.data)))
         for number in arriving[key]:
-            for target, slope in zip(value.inputs, value.slopes, strict=True):  # each gradient is passed on separately
+            for target, slope in zip(value.inputs, value.slopes, strict=True):  # arriving gradients are not summed
                 edges.append(Edge(index, indices[id(target)], _number(number * slope) if result.grad else ""))
                 arriving[id(target)].append(number * slope)
     return Graph(tuple(nodes), tuple(edges), _number(result.grad) if result.grad else "")
@@ -142,7 +142,7 @@ def _number(value: float) -> str:
 
 @contextmanager
 def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
-    """Record the gradients along the edges of the graph while ``result.backward()`` runs in the ``with`` block."""
+    """Yield a dictionary that records the gradients along the graph's edges while ``result.backward()`` runs."""
     gradients: RecordedGradients = {}
     nodes = nodes_of(result)
 
@@ -158,14 +158,14 @@ def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
 
 
 def nodes_of(result: Tensor) -> list[Any]:
-    """Return a tensor's graph as nodes, each after all nodes that pass it a gradient; raise ValueError for no graph."""
+    """Return a graph's nodes, each after the nodes that pass it a gradient. Raises ValueError if there is no graph."""
     if not result.requires_grad:
         raise ValueError("graph_of: result must have a graph, got a tensor that does not require a gradient")
     return graph_nodes([root_of(result)])
 
 
 def root_of(tensor: Tensor) -> Any:
-    """Return the node at which backward begins: ``grad_fn`` or, for a leaf, its AccumulateGrad node."""
+    """Return the node at which ``tensor.backward()`` begins: ``grad_fn`` or, for a leaf, the AccumulateGrad node."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     with torch.enable_grad():
@@ -178,7 +178,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
-    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, shaped like the outputs
+    metadata = getattr(node, "_input_metadata", None)  # the gradients that arrive at a node have its outputs' shapes
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
     kept_names = tuple(_called(saved, names) for saved in keeps or ())
@@ -186,13 +186,13 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
 
 
 def _saved_tensors(node: Any) -> list[Tensor] | None:
-    """Return the tensors that a node has saved for backward; None if they have been freed."""
+    """Return the tensors that a node has saved for backward, or None if they have been freed."""
     saved: list[Tensor] = []
     for attribute in [name for name in dir(node) if name.startswith("_saved_") or name == "saved_tensors"]:
         try:
             value = getattr(node, attribute)
         except RuntimeError as error:
-            if "second time" in str(error):  # PyTorch's message for freed tensors
+            if "second time" in str(error):  # PyTorch's message says this if the tensors were freed
                 return None
             continue  # a tensor that was changed in place after it was saved cannot be read
         saved += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
@@ -200,7 +200,7 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of a saved tensor, which is found by its memory and layout, or its shape if it has no name."""
+    """Return the name of a saved tensor, or its shape as text if no tensor in ``names`` has its memory and layout."""
     return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
@@ -212,7 +212,7 @@ def _is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return a tensor's values as text, or its shape if they are long or unavailable; "None" if it is not a tensor."""
+    """Return a tensor's values as text, or its shape if they are too long or cannot be read, or "None" for None."""
     if not isinstance(value, Tensor):
         return "None"
     shape = str(tuple(value.shape))

@@ -1,4 +1,4 @@
-"""The picture of a graph, in which forward reads from left to right and backward follows the arrows."""
+"""Pictures of graphs, in which forward runs from left to right and arrows show the gradients of backward."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Point = tuple[float, float]
 
 MOST_NODES = 40
 """The largest number of nodes in a readable picture."""
-_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: width of a box, height of a line of text and of a strip
-_NEAR, _FAR, _CHAR = 0.5, 0.98, 0.22  # inches between columns: without gradients, with gradients, per character
-_BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # inches: box to box, gap for an edge, arrow to arrow, seed's arrow
-_SIZE = 14  # font size, which a classroom's last row can read if the picture is as wide as a notebook
-_INCH, _DENSITY = 72, 144  # CSS pixels and image pixels per inch; the latter are doubled for projectors
-_LONG, _LABEL = 13, 11  # characters that fit in a line of a box: normal, and bold
+_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: width of a box, height of a line of text, height of a strip
+_NEAR, _FAR, _CHAR = 0.5, 0.98, 0.22  # inches between columns: without gradients, with short ones, per character
+_BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # inches between boxes, of a gap, between arrows, of the seed arrow
+_SIZE = 14  # font size in points, readable from a classroom's last row if the picture fills a notebook
+_INCH, _DENSITY = 72, 144  # CSS pixels per inch, and twice as many image pixels per inch for projectors
+_LONG, _LABEL = 13, 11  # number of characters that fit in a line of a box in normal and in bold type
 _STRIPS: dict[str, tuple[Any, str, str]] = {
     "leaf": (WEIGHTS, WEIGHTS, "white"),
     "grad": ("white", GRADIENTS, INK),
@@ -42,7 +42,7 @@ _STRIPS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A picture of a graph, which a notebook displays; its plain text is the graph's text."""
+    """A picture of a graph, which a notebook displays. The repr is that of the graph."""
 
     graph: Graph
     png: bytes
@@ -57,7 +57,7 @@ class GraphPicture:
 
 
 def draw_graph(graph: Graph) -> GraphPicture:
-    """Draw a graph of at most 40 nodes; raise ValueError for a larger graph, which can still be printed."""
+    """Return a picture of ``graph``. Raises ValueError for more than 40 nodes; a larger graph can only be printed."""
     if (count := len(graph.nodes)) > MOST_NODES:
         raise ValueError(f"draw_graph: graph must have at most {MOST_NODES} nodes, got {count}; print it instead")
     columns, routes = layers(graph)
@@ -95,7 +95,7 @@ def _lines(node: Node) -> list[str]:
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
-    """Return the text and the kind of each strip in the lower part of a node's box."""
+    """Return the text and the kind (a key of _STRIPS) of each strip in the lower part of a node's box."""
     strips = [("freed", "freed")] if node.freed else []
     if node.operation in LEAF_NAMES:
         full = f"{node.label} {node.size if node.shape else ''}".strip()
@@ -151,7 +151,7 @@ def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, 
 
 
 def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
-    """Return the height of each arrow's end above its box's middle; a box's ends are in the order of the other ends."""
+    """Return the height of each arrow's end above its box's middle; a box's arrows are sorted by their other ends."""
     ports = {}
     for box in {box for box, _ in ends}:
         here = sorted((-height, number) for number, (other, height) in enumerate(ends) if other == box)
@@ -161,7 +161,7 @@ def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
 
 
 def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) -> None:
-    """Draw a smooth arrow through points, with its head at the last point and ``text`` next to its first segment."""
+    """Draw a smooth arrow through ``points``, with its head at the last one and ``text`` next to its first segment."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
@@ -181,13 +181,13 @@ def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) ->
 
 
 def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
-    """Arrange a graph in layers, in which long edges pass through gaps.
+    """Arrange a graph in columns. An edge to a distant column passes through a gap in every column between.
 
     Returns:
-        The columns from left to right, each with the indices of its nodes and gaps from top to bottom; the indices of
-        gaps start at the number of nodes. Then the route of each edge, from its source through gaps to its target.
+        The columns from left to right, each with the indices of its nodes and gaps from top to bottom, and the routes
+        of the edges, each with the indices of the source, the gaps and the target. Gaps are numbered after the nodes.
     """
-    level = [0] * len(graph.nodes)  # longest path from the result; this puts a weight right before its first use
+    level = [0] * len(graph.nodes)  # length of the longest path from the result, so a weight is next to its first use
     for edge in graph.edges:
         level[edge.target] = max(level[edge.target], level[edge.source] + 1)
     columns = [[i for i, its_level in enumerate(level) if its_level == number] for number in range(max(level) + 1)]

@@ -1,4 +1,4 @@
-"""The strip at the end of a notebook's core: one update, with more of it explained in each notebook."""
+"""The strip that ends each notebook's core: a picture of one update, with more explanations in each notebook."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _EXPLAINED = {
     "12": {0: "in three of four places"},
 }
 """The explanations that each notebook adds, by index in ``_CALLS``; 4 is for the path that skips zero_grad()."""
-_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # in axis units: distance between tiles; a tile's width, top, bottom
+_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # in axis units: tile spacing, and a tile's width, top and bottom
 _ROW = 3.1  # line spacing of the text below a tile, in axis units
 
 
 def update_strip(notebook: str) -> CourseFigure:
-    """Draw one update with the explanations of all notebooks up to ``notebook``, such as "02", whose own are in bold.
+    """Draw one update with the explanations from all notebooks up to ``notebook``, such as "02", the newest in bold.
 
     Raises ValueError for a notebook without a strip.
     """
@@ -76,7 +76,7 @@ def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
 
 
 def _round(notebook: str) -> list[Mark]:
-    """Return the marks of the path back to zero_grad() and, from notebook 03 on, of the path that skips zero_grad()."""
+    """Return the marks of the path from step() to zero_grad() and, from notebook 03 on, of the path that skips it."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),

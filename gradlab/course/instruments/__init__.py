@@ -1,1 +1,1 @@
-"""The instruments of the series, which show pictures and text that depend only on the values of their controls."""
+"""Instruments for the notebooks: controls, with pictures and texts that depend only on the controls' values."""

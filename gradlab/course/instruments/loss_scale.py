@@ -1,4 +1,4 @@
-"""The loss scale instrument: gradients that a 16-bit backward pass loses at a loss scale, and a run of GradScaler."""
+"""The loss scale instrument: how many gradients fp16 or bf16 loses at a scale, and how GradScaler sets the scale."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from ...drawing import AXES_EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, p
 from ...formatting import number_of, power_text
 from ...widgets import Control, Instrument, Settings, View
 
-WEIGHT = 1e-5  # a factor of the loss that makes most gradients too small for fp16
+WEIGHT = 1e-5  # the loss is multiplied by this, which makes most gradients too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
-FIRST, LAST = -46, 22  # exponents of 2 at the ends of the histogram; sizes outside are counted in the bins at the ends
+FIRST, LAST = -46, 22  # exponents of 2 at the ends of the histogram; gradients outside count in the first or last bin
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
 """Kind of number that a gradient can become in 16 bits -> label."""
 _SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
-INIT_SCALE = 65536.0  # the default of ``GradScaler``
+INIT_SCALE = 65536.0  # the default of GradScaler's ``init_scale``
 
 digits_task = cache(tasks.digits)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The gradients of one batch at one loss scale: their sizes in fp32, and their kinds in 16 bits."""
+    """The 16-bit gradients of one batch at one loss scale, counted by kind and by size in fp32."""
 
     format: str
     scale: float
-    counts: dict[str, npt.NDArray[np.int64]]  # kind -> histogram by the exponent of scale x fp32 gradient
+    counts: dict[str, npt.NDArray[np.int64]]  # kind -> gradients per bin, by the exponent of scale x fp32 gradient
     total: int  # the number of gradients that are not 0 in fp32
     error: float  # norm of (16-bit gradient / scale - fp32 gradient) / norm of fp32 gradient; inf or NaN on overflow
 
     def count(self, kind: str) -> int:
-        """Return the number of gradients that became this kind."""
+        """Return the number of gradients of ``kind``, which is a key of ZONES."""
         return int(self.counts[kind].sum())
 
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
-    """Run backward() on loss x WEIGHT x ``scale``, in fp32 if ``format`` is None; return all .grad as a 1-D tensor."""
+    """Return all gradients of loss x WEIGHT x ``scale`` as one 1-D tensor, computed in fp32 if ``format`` is None."""
     task = digits_task()
     model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
@@ -59,10 +59,10 @@ def gradients_of(format: str | None, scale: float) -> Tensor:
 
 @cache
 def measure_outcome(format: str, scale: float) -> Outcome:
-    """Compare the gradients of a 16-bit backward pass with the unscaled fp32 gradients of the same loss."""
+    """Return the Outcome of a 16-bit backward pass at ``scale``, compared with the unscaled fp32 gradients."""
     exact, got = gradients_of(None, 1.0), gradients_of(format, scale)
     exact, got = exact[exact != 0], got[exact != 0]
-    powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
+    powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= abs(exact * scale) < 2**(power + 1)
     bins = powers.clamp(FIRST, LAST - 1) - FIRST
     size, finite = got.abs(), got.isfinite()
     zero, small = got == 0, size < torch.finfo(DTYPES[format]).smallest_normal
@@ -73,7 +73,7 @@ def measure_outcome(format: str, scale: float) -> Outcome:
 
 
 def limits_of(format: str) -> tuple[int, int, int]:
-    """Return the exponents below which a dtype rounds to 0, from which it has all digits, and from which it is inf."""
+    """Return three exponents of 2: the upper ends of the zones "zero", "subnormal" and "normal" of ``format``."""
     limits = torch.finfo(DTYPES[format])
     least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
     return least - 1, normal, math.floor(math.log2(limits.max)) + 1
@@ -83,9 +83,9 @@ def limits_of(format: str) -> tuple[int, int, int]:
 def run_scaler(
     format: str, growth_interval: int, init_scale: float = INIT_SCALE
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Train the model of digits with SGD and a GradScaler.
+    """Train the digits model with SGD, autocast in ``format``, and a GradScaler.
 
-    Returns the loss scales of all updates and of the update that would come next, and the indices (from 1) of the
+    Returns the loss scale of each update, followed by the scale for the next one, and the numbers (from 1) of the
     updates whose step was skipped because a gradient was inf or NaN.
     """
     task = digits_task()
@@ -107,7 +107,7 @@ def run_scaler(
     return tuple(scales), tuple(skipped)
 
 
-_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest scale
+_SCALES = [2**power for power in range(41)]  # at the largest of these scales, fp16 gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
 _STYLES: dict[str, dict[str, Any]] = {
@@ -117,17 +117,17 @@ _STYLES: dict[str, dict[str, Any]] = {
     "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_HEADROOM = 1.3  # height of the axes relative to the histogram, with room for the labels of the zones
-_ROOM_FOR_UNSCALED = 10  # exponent of the lowest scale at which the two histograms do not overlap
+_HEADROOM = 1.3  # height of the axes relative to the highest bin, which leaves room for the zones' labels
+_ROOM_FOR_UNSCALED = 10  # exponent of the lowest loss scale whose histogram is clear of the one at scale 1
 
 
 class LossScale(Instrument):
-    """A histogram of real gradients at a loss scale, with the limits of fp16 or bf16, and a run of GradScaler."""
+    """A histogram of gradients at a loss scale, with the limits of fp16 or bf16, and the scales set by GradScaler."""
 
     title = "The loss scale"
 
     def controls(self) -> list[Control]:
-        """Return the controls of the 16-bit type, the loss scale, the growth interval and the update."""
+        """Return the controls for the 16-bit dtype, the loss scale, the growth interval and the update."""
         return [
             Control.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Control.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
@@ -136,7 +136,7 @@ class LossScale(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the histogram and the run of GradScaler for these settings."""
+        """Return a View with the histogram of gradients and the GradScaler run for ``settings``."""
         dtype, scale, interval, update = (settings[name] for name in ("dtype", "scale", "growth_interval", "update"))
         outcome = measure_outcome(dtype, scale)
         scales, every = run_scaler(dtype, interval)
@@ -148,7 +148,7 @@ class LossScale(Instrument):
         return View(panels, text, code=_code_text(dtype, scale, interval))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield settings with every scale for each dtype, and with every update for each growth interval."""
+        """Yield the settings to record: every scale with each dtype, and every update with each growth interval."""
         for dtype in DTYPES:
             yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
@@ -156,7 +156,7 @@ class LossScale(Instrument):
 
 
 def loss_scale(**start: Any) -> LossScale:
-    """Return the loss scale instrument; ``start`` may set ``dtype``, ``scale``, ``growth_interval`` and ``update``."""
+    """Return a LossScale; ``dtype``, ``scale``, ``growth_interval`` and ``update`` set the controls' start values."""
     return LossScale(**start)
 
 
@@ -196,14 +196,14 @@ for x, y in batches:
 
 
 def scale_text(scale: float) -> str:
-    """Format a scale: in full, or as a power if it is a power of two below 1 or over a million."""
+    """Return a loss scale as text, with an exponent if it is a power of two below 1 or over a million."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
     return power_text(power - 1) if large else f"{scale:,g}"
 
 
 def part_text(count: int, total: int) -> str:
-    """Format ``count / total`` in percent; only exact values are shown as 0% or 100%."""
+    """Return ``count / total`` as a percentage, which is "0%" or "100%" only if that is exact."""
     share = count / total
     if count in (0, total):
         return f"{share:.0%}"
@@ -232,7 +232,7 @@ def draw_gradients(outcome: Outcome) -> Drawing:
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return a band for each zone except "normal", and labels with the name and the share of gradients of each zone."""
+    """Return labels with each zone's name and share of the gradients, and a band for each zone except "normal"."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
@@ -250,7 +250,7 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
 
 
 def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the corners of a stepped band from the first to the last power of two with gradients."""
+    """Return a stepped band from the first to the last bin with gradients, as x, lower edge and upper edge by turns."""
     some = np.flatnonzero(share)
     part = slice(some[0], some[-1] + 1)
     edges = np.arange(some[0], some[-1] + 2.0) + FIRST
@@ -258,7 +258,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return a labelled outline of the histogram at loss scale 1, ``moved`` bins to the left, or [] if both overlap."""
+    """Return a labelled outline of the unscaled histogram, ``moved`` bins to the left, or [] if it would overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
@@ -275,7 +275,7 @@ def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, 
     """Draw the loss scale up to ``update`` as a staircase, with a cross at each skipped optimizer step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
-    # Update n uses scales[n - 1], which is drawn from n - 1 to n.
+    # Update n uses scales[n - 1], which is drawn from x = n - 1 to x = n.
     path = step_points(np.arange(update + 1.0), powers[: update + 1])
     marks: list[Line | Dots] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
     if skipped:

@@ -1,4 +1,4 @@
-"""The peak instrument: one update's memory over time, the parts of its peak, and the effects of settings."""
+"""The peak instrument: memory over time during one update, the parts of the peak, and how settings change it."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class PeakSettings:
 
 
 def peak_source(settings: PeakSettings) -> str:
-    """Return the source of the program that is measured and shown."""
+    """Return the source code of the training program for ``settings``, which the instrument measures and shows."""
     width, several = settings.width, settings.accumulate > 1
     batch = f"torch.randn({settings.batch}, {width}), torch.randint({CLASSES}, ({settings.batch},))"
     clear = f"optimizer.zero_grad(set_to_none={settings.set_to_none})"
     each = ["loss = cross_entropy(model(x), y)", f"{'(loss / len(batches))' if several else 'loss'}.backward()"]
-    if settings.place == BEFORE_BACKWARD:  # once per window, at its first micro-batch
+    if settings.place == BEFORE_BACKWARD:  # if there are several micro-batches, only the first clears .grad
         each[1:1] = ["if number == 0:", f"    {clear}"] if several else [clear]
     if several:
         pairs = "number, (x, y) in enumerate(batches)" if settings.place == BEFORE_BACKWARD else "x, y in batches"
@@ -95,7 +95,7 @@ _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", 
 
 @dataclass(frozen=True)
 class Phase:
-    """The memory during one call in an update."""
+    """The memory in use during one call of an update, such as ``backward()``."""
 
     name: str  # "zero_grad", "forward", "backward" or "step"
     moments: tuple[Mapping[str, int], ...]
@@ -103,13 +103,13 @@ class Phase:
 
     @property
     def highest(self) -> Mapping[str, int]:
-        """The moment with the most bytes."""
+        """The bytes by category at the moment of this phase with the highest total."""
         return max(self.moments, key=lambda moment: sum(moment.values()))
 
 
 @dataclass(frozen=True)
 class UpdateMemory:
-    """The memory of one update, by phase and at its peak."""
+    """The memory in use during one update, for each phase and at the peak."""
 
     settings: PeakSettings
     phases: tuple[Phase, ...]
@@ -117,7 +117,7 @@ class UpdateMemory:
     at_peak: Mapping[str, int]  # bytes by category at the peak
     call: str  # call in which the peak occurs, such as ``backward()``
     where: str  # ``call`` and, if known, the module of the peak, such as ``backward(), in module 11 (ReLU)``
-    lines: tuple[int, int]  # first and last line of the peak's statement; (1, 1) from ``measure_update``
+    lines: tuple[int, int]  # first and last line of the statement at the peak; ``measure_update`` sets (1, 1)
 
 
 @lru_cache(maxsize=1024)
@@ -127,14 +127,14 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     names: dict[str, Any] = {}
     with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
         after.callback(torch.set_num_threads, torch.get_num_threads())
-        torch.set_num_threads(1)  # for these small models a second thread would only wait
+        torch.set_num_threads(1)  # more threads do not make models of this size faster
         list(program.setup(names))
         updates = program.loop(names)
         head = next(updates)
         next(statement for statement in updates if statement == head)  # runs the first update
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
-            ledger.current_statement = lambda: ""  # ``mark`` labels each statement when it ends
+            ledger.current_statement = lambda: ""  # ``ledger.mark`` names each statement after it has run
             for statement in updates:
                 ledger.mark(str(statement))
     statements = program.statements
@@ -144,14 +144,14 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
 
 
 def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[UpdateMemory, nn.Module]:
-    """Call ``update(model, optimizer, x, y)`` twice; return the memory of the second call, and the model."""
+    """Call ``update(model, optimizer, x, y)`` twice; return the memory of the second call, and the trained model."""
     names: dict[str, Any] = {}
     called = [""]
 
     def labelled(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             called.append(name)
-            torch.empty(0)  # run an operation so that the ledger records the phase
+            torch.empty(0)  # any operation makes the ledger record that this phase has begun
             return call(*args, **kwargs)
 
         return run
@@ -173,7 +173,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
 def _update_memory(
     settings: PeakSettings, ledger: Ledger, model: nn.Module, phase_of: Callable[[str], str], lines: tuple[int, int]
 ) -> UpdateMemory:
-    """Summarize a ledger; ``phase_of`` maps each of its statements to a phase, or to "" if it belongs to none."""
+    """Return the UpdateMemory from a ledger; ``phase_of`` maps a statement to its phase, or to "" if it has none."""
     stretches = groupby(ledger.timeline[:-1], lambda point: phase_of(point.statement))
     phases = [
         Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches if name
@@ -186,7 +186,7 @@ def _update_memory(
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
-    """List the settings that differ from ``start``, such as ``batch 128 → 4, zero_grad → after step``."""
+    """Return the changes from ``start`` to ``settings`` as text, such as ``batch 128 → 4, zero_grad → after step``."""
     changes = []
     for name, after in asdict(settings).items():
         if (before := getattr(start, name)) != after:
@@ -200,11 +200,11 @@ _START = PeakSettings()
 
 
 class Peak(Instrument):
-    """The memory of one update of a stack of layers, measured while its loop runs.
+    """The memory of one update of a stack of layers, measured by running the training loop.
 
-    ``width`` and ``depth`` set the model's size; ``batch`` (the rows of a micro-batch), ``accumulate``, ``optimizer``,
-    ``place`` (of ``zero_grad``) and ``set_to_none`` set its training. Keyword arguments set the start values, with
-    which later settings are compared.
+    The controls ``width`` and ``depth`` set the model's size. The controls ``batch`` (rows in a micro-batch),
+    ``accumulate``, ``optimizer``, ``place`` (of ``zero_grad()``) and ``set_to_none`` set the training loop. Keyword
+    arguments set the controls' start values, and every later update is compared with an update at the start values.
     """
 
     title = "The peak"
@@ -222,7 +222,7 @@ class Peak(Instrument):
         ]
 
     def render(self, values: Mapping[str, Any]) -> View:
-        """Return the view of the memory measured with these settings, compared with the memory at the start values."""
+        """Return a View of the memory measured at ``values``, compared with the memory at the start values."""
         settings, first = PeakSettings(**values), self._first
         now, start = measure_peak(settings), measure_peak(first)
         state, note = _peak_text(now), ""
@@ -247,18 +247,18 @@ class Peak(Instrument):
 
     @property
     def at_peak(self) -> Mapping[str, int]:
-        """Bytes by category at the peak with the current settings."""
+        """The number of bytes in each category at the peak, measured at the controls' current values."""
         return measure_peak(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Yield each value of each control, and all zero_grad settings for both optimizers and two batch sizes."""
+        """Yield settings: each value of each control, and all uses of zero_grad with two optimizers and batch sizes."""
         yield from super().recorded()
         for optimizer, position, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
             yield {"optimizer": optimizer, "place": position, "set_to_none": clear, "batch": batch}
 
 
 def peak(**start: Any) -> Peak:
-    """Return the peak instrument; keyword arguments set start values, as in ``peak(optimizer="sgd", batch=8)``."""
+    """Return a Peak whose controls start at the given values, as in ``peak(optimizer="sgd", batch=8)``."""
     return Peak(**start)
 
 
@@ -269,7 +269,7 @@ _BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in units of 
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
-    """Draw the memory of ``now`` by category with its peak, and the total of ``start`` as an outline if it differs."""
+    """Draw the memory of ``now`` by category with the peak, and the outline of ``start`` unless it equals ``now``."""
     peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
     changed = start != now
     outlined = "with zeros" if replace(now.settings, set_to_none=False) == start.settings else "at the start"
@@ -304,7 +304,7 @@ def _phase_ends(phases: Sequence[Phase]) -> list[float]:
 
 
 def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
-    """Return rows of x, lower edge and upper edge for ``category`` or, if it is "", for the total."""
+    """Return rows of (x, lower edge, upper edge) for the band of ``category``, which is "" for the total."""
     moments = [moment for phase in update.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
     low, high = edges[category] if category else (np.zeros(len(moments)), edges[list(edges)[-1]][1])
@@ -315,7 +315,7 @@ def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ...]:
-    """Return the labels of the calls below the axis; the passes of several micro-batches share a label."""
+    """Return the labels of calls below the axis. If there are several micro-batches, their passes share one label."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
@@ -345,6 +345,6 @@ def _peak_text(now: UpdateMemory) -> str:
 
 
 def parts_text(sizes: Mapping[str, int]) -> str:
-    """Format bytes by category without zeros, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
+    """Return the categories that use memory as text, largest first: ``optimizer 200 KiB, activations 192 KiB``."""
     largest_first = sorted(sizes.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {bytes_text(size)}" for name, size in largest_first if size)

@@ -32,7 +32,7 @@ from ...widgets import Control, Instrument, View
 from ..figures.curves import CourseFigure, curves
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
-CALLS_SHOWN = 12  # the calls that are shown one by one: three turns of four calls
+CALLS_SHOWN = 12  # number of calls that are shown one by one: three turns of four calls
 CALL_STYLES: dict[str, dict[str, Any]] = {
     "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
     "forward": {"fill": "activations/35", "stroke": "activations"},
@@ -43,21 +43,21 @@ _SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u27
 
 
 class RingOfOrders(Instrument):
-    """The calls of a training loop on a ring: any order is run on real digits and compared with the usual order."""
+    """An instrument that runs a loop's calls in any order on digits, and compares the result with the usual order."""
 
     title = "The ring of orders"
 
     def controls(self) -> list[Control]:
-        """Return the controls: the order, and the number of calls to show."""
+        """Return the controls for the order, and for the number of calls to show."""
         return [
             Control.order("order", "order of the calls", USUAL, PIECES),
             Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
         ]
 
     def render(self, settings: Mapping[str, Any]) -> View:
-        """Return the ring, the contents of ``.grad`` and the losses, with the verdict and the code that ran."""
+        """Return a View with the ring, the contents of ``.grad``, the losses, the verdict, and the code that ran."""
         ran = run_and_judge(settings["order"])
-        calls = ran.trial.calls[: settings["call"]]  # fewer if an error ended the loop
+        calls = ran.trial.calls[: settings["call"]]  # an error may have ended the loop earlier
         line = calls[-1].line if calls else 0
         panels = {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)}
         state = f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", "")
@@ -65,7 +65,7 @@ class RingOfOrders(Instrument):
         return View(panels, state, _moment_text(calls), code=ran.trial.source, lit=(line, line), wrong=wrong)
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Yield all orders of the four calls, and the usual order with a call left out or repeated, call by call."""
+        """Yield settings for all orders of four calls, and for the usual order with one call left out or repeated."""
         orders = [" ".join(order) for order in permutations(PIECES)]
         orders += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
         orders += [" ".join((*PIECES[:i], piece, *PIECES[i:])) for piece in PIECES for i in range(len(PIECES) + 1)]
@@ -74,16 +74,16 @@ class RingOfOrders(Instrument):
 
 
 def ring_of_orders(**start: Any) -> RingOfOrders:
-    """Return the ring of orders: four calls that can be dragged into any order, which is run and judged.
+    """Return a RingOfOrders, in which the four calls of a loop can be dragged into any order.
 
-    Keyword arguments are start values of its controls: ``order="forward backward step zero_grad"`` and ``call`` (the
-    number of calls that have run in the picture, 0 to 12). Raises ValueError for other names or values.
+    Keyword arguments are start values of the controls: ``order="forward backward step zero_grad"``, and ``call``, the
+    number of calls (0 to 12) that the picture shows. Raises ValueError for other names or values.
     """
     return RingOfOrders(**start)
 
 
 def run_order(order: str) -> OrderRun:
-    """Run and judge an order such as ``"zero_grad forward backward step"``. Raises ValueError if it is invalid."""
+    """Return the OrderRun of an order such as ``"forward backward step"``. Raises ValueError for an invalid order."""
     return run_and_judge(RingOfOrders(order=order).values["order"])
 
 
@@ -95,7 +95,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
 
 
 _RADIUS = 1.75  # horizontal radius of the ring; the vertical radius is 1
-_TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
+_TILE = 0.68, 0.17  # half the width and half the height of a call's box
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -133,7 +133,7 @@ def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, wid
 def _call_marks(
     x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
 ) -> list[Mark]:
-    """Return the marks of a call on the ring: its name and ``sign``, and its latest effect above or below."""
+    """Return the marks of a call on the ring: a box with its name and ``sign``, and its latest effect near the box."""
     failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     label = f"{piece}: {call.text if call else 'has not run yet'}"
@@ -149,7 +149,7 @@ def _call_marks(
     return marks
 
 
-# verdict on the order from forward on -> label of its ring, and first and last call of the fault (equal if none)
+# verdict on the order from forward on -> label of the ring, first and last call of the fault (the same: no fault)
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -158,7 +158,7 @@ _ENDS = {
 
 
 def six_rings() -> CourseFigure:
-    """Draw the 24 orders as six rings. Each call has the verdict on the order that begins with it; faults are thick."""
+    """Draw 24 orders as six rings. A call bears the verdict on the order that begins with it; thick arcs are faults."""
     runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
@@ -166,7 +166,7 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.32 if len(fault) > 1 else 1.0  # an arc around a call that is not part of the fault
+        height = 1.32 if len(fault) > 1 else 1.0  # the arc of a longer fault runs outside the call that it spans
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for index, piece in enumerate(ring):
             run = runs[ring[index:] + ring[:index]]
@@ -181,11 +181,11 @@ def six_rings() -> CourseFigure:
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.3, 0.25  # heights, in tiles, of the space above the highest column and of the strip below
+_ROOM, _STRIP = 1.3, 0.25  # in tile heights: the space above the highest column, and the strip with the calls below
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw the contents of ``.grad`` after each of the first calls as a column, with one tile per backward pass."""
+    """Draw ``.grad`` after each of the first 12 calls as a column, with a tile for each gradient that it contains."""
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
@@ -209,7 +209,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the marks of a call's column: the gradients held or cleared, and a sign for a step or an error."""
+    """Return the marks of a call's column: tiles for the gradients left or cleared, and a sign for a step or error."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
@@ -233,7 +233,7 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
 
 
 def draw_losses(ran: OrderRun) -> Drawing:
-    """Draw the held-out loss after each turn, for the usual order and, unless an error ended it, for this order."""
+    """Draw the held-out loss of the usual loop and, unless an error ended it, of the loop in ``ran``, turn by turn."""
     trial, lines = ran.trial, {"usual": ran.usual.losses}
     events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
     if not trial.error:

@@ -1,4 +1,4 @@
-"""A trial of an order on the ring: the loop that runs, ``.grad`` before and after each call, and the verdict."""
+"""Trials of a training loop with its calls in any order: ``.grad`` before and after each call, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from ...tasks import digits
 
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
-TURNS = 60  # iterations of the loop, with one batch each
-_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # makes the usual loop's loss fall smoothly
+TURNS = 60  # number of iterations of the loop, each with its own batch
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at this lr, the usual loop's loss is smooth
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
     "forward": "loss = loss_fn(model(x), y)",
     "backward": "loss.backward()",
     "step": "optimizer.step()",
 }
-_MOST_LATE = 2  # updates by which a loop may lag behind the usual loop and still count as equal
+_MOST_LATE = 2  # number of updates by which a harmless loop may lag behind the usual loop
 _task = cache(partial(digits, batch=24, device="cpu"))
 
 
 @dataclass(frozen=True)
 class Grad:
-    """The backward passes whose gradients are in ``.grad`` at one moment; none if ``.grad`` is None."""
+    """The contents of ``.grad`` at one moment: the backward passes whose gradients it holds. Empty if it is None."""
 
     times: Mapping[int, int]  # index of a backward pass -> number of steps that have applied its gradient
     norm: float = 0.0
 
     def numbers(self, least: int = 0) -> str:
-        """Return the indices of the backward passes that at least ``least`` steps have applied, such as ``1-3, 5``."""
+        """Return the indices of the gradients that ``least`` or more steps have applied, as text such as ``1-3, 5``."""
         return spans_text(union((number, number) for number, times in self.times.items() if times >= least), EN_DASH)
 
     def count(self, least: int) -> int:
-        """Return the number of backward passes that at least ``least`` steps have applied."""
+        """Return the number of gradients in ``.grad`` that at least ``least`` steps have applied."""
         return sum(times >= least for times in self.times.values())
 
     @property
     def text(self) -> str:
-        """The contents as text, such as ``None`` or ``gradients 1-3 (1-2 applied), norm 0.58``."""
+        """The contents of ``.grad`` as text, such as ``None`` or ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
         numbers, verb = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
@@ -72,7 +72,7 @@ class LoopCall:
     line: int  # line of the source, from 1
     before: Grad
     after: Grad
-    number: int = 0  # index of a forward's batch or of a backward pass, from 1; else 0
+    number: int = 0  # number of the batch (forward) or of the pass (backward), from 1; 0 for other calls
     failed: bool = False
 
     @property
@@ -95,48 +95,48 @@ class Trial:
     order: str
     source: str
     calls: tuple[LoopCall, ...]
-    losses: tuple[float, ...]  # on held-out digits: before the loop, and after each completed turn
-    weight_hashes: tuple[bytes, ...]  # of all weights at the moments of ``losses``
+    losses: tuple[float, ...]  # losses on held-out digits, before the loop and after each completed turn
+    weight_hashes: tuple[bytes, ...]  # a hash of all weights at the moment of each loss
     weights: Tensor  # all weights at the end, as a 1-D tensor
     error: LoopError | None = None
 
     @property
     def turns(self) -> int:
-        """The number of completed turns."""
+        """The number of iterations that the loop completed."""
         return len(self.losses) - 1
 
     def ran(self, piece: str) -> list[LoopCall]:
-        """Return the calls to ``piece`` that did not fail."""
+        """Return the calls to ``piece``, such as "step", that raised no error."""
         return [call for call in self.calls if call.piece == piece and not call.failed]
 
 
 @dataclass(frozen=True)
 class OrderRun:
-    """The trials of an order and of the usual loop, and the verdict from a comparison of their weights."""
+    """The trial of an order, the trial of the usual order, and the verdict from comparing the weights of both."""
 
     trial: Trial
     usual: Trial
     verdict: str  # "right", "harmless", "wrong" or "error"
     outcome: str  # the verdict in a few words, such as "the weights never move"
-    result: str  # the comparison with its numbers, or the error
-    why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
+    result: str  # the comparison in one sentence with numbers, or the error
+    why: str  # the reason for the verdict, from the contents of ``.grad`` at each step
 
 
 def run_and_judge(order: str) -> OrderRun:
-    """Run an order and the usual loop, and compare their weights turn by turn."""
+    """Run an order and the usual order, and return the OrderRun with the verdict."""
     trial, usual = run_trial(order), run_trial(USUAL)
     return OrderRun(trial, usual, *_judge(trial, usual))
 
 
 @lru_cache(maxsize=128)
 def run_trial(order: str) -> Trial:
-    """Run the loop of an order from fixed weights on fixed batches; a NameError or RuntimeError ends it."""
+    """Return the Trial of a loop that starts from fixed weights, on fixed batches, and ends early if a call fails."""
     model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
     source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
     loss_fn, (x, y) = _task().loss_fn, _task().held_out or (None, None)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": _task().batches[:TURNS]}
     program, pieces = Program(source), order.split()
-    body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
+    body = len(source.splitlines()) - len(pieces) + 1  # line number of the first call in ``source``
     calls, losses, hashes = list[LoopCall](), list[float](), list[bytes]()
     error = None
     with main_thread.hold(), torch.enable_grad():
@@ -161,7 +161,7 @@ def run_trial(order: str) -> Trial:
             provenance.watch([names["optimizer"]])
             for statement in program.loop(names):
                 line = program.statements[statement].line
-                if line < body:  # the head of the loop: the next batch
+                if line < body:  # the ``for`` line has taken the next batch
                     end_turn()
                 else:
                     note(line)
@@ -176,7 +176,7 @@ def run_trial(order: str) -> Trial:
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
-    """Compare a trial's weights with the usual loop's; return the verdict, the outcome, the result and the reason."""
+    """Return the ``verdict``, ``outcome``, ``result`` and ``why`` of an OrderRun, from the weights of two trials."""
     if trial.error is not None:
         raised, turn = trial.error.problem.partition(":")[0], trial.turns + 1
         problem = trial.error.problem.split(": [")[0].split(" (or ")[0]
@@ -238,7 +238,7 @@ def _why_right(trial: Trial) -> str:
 
 
 def _troubles(trial: Trial) -> list[str]:
-    """Return descriptions of the faults of the steps, the worst first."""
+    """Return a text for each kind of fault in the trial's steps, the worst first."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count(1)]

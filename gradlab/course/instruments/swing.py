@@ -1,4 +1,4 @@
-"""The swing instrument: SGD on a parabola, with or without zero_grad, and the period of its path.
+"""The swing instrument: the path of a weight that SGD moves on a parabola, with or without zero_grad, and its period.
 
 The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With ``s = lr * curvature`` and the momentum
 ``b``, inserting ``w[t] = z**t`` into the updates gives
@@ -6,8 +6,8 @@ The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With
     with zero_grad          (z - 1) (z - b) + s z = 0
     without zero_grad       (z - 1)**2 (z - b) + s z**2 = 0     (b = 0: z**2 - (2 - s) z + 1 = 0)
 
-The root ``z`` with the largest absolute value determines the path: ``|z|`` is the factor by which an update changes the
-size of the swing, and the angle of ``z`` is its phase per update. Without zero_grad, b = 0 gives the path of b = 1 with
+The root ``z`` with the largest absolute value determines the path: an update multiplies the size of the swing by
+``|z|``, and advances its phase by the angle of ``z``. Without zero_grad, b = 0 gives the path of b = 1 with
 zero_grad. The recurrence is from Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
 """
 
@@ -30,8 +30,8 @@ from ...widgets import Control, Instrument, Settings, View
 UPDATES = 120
 _EDGE = 1e-4  # tolerance around 1 for the factor by which an update changes the size of the swing
 _FAR = 1e6
-_RUNS_TO = 3.0  # the largest weight drawn for a path that runs away; paths start at 1
-# The values that are recorded for a page without a kernel.
+_RUNS_TO = 3.0  # end of the weight axis, without margin, for a path that runs away; paths start at 1
+# The values of lr, momentum and curvature that are recorded for a page without a kernel.
 _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -41,12 +41,12 @@ _CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 
 
 
 class Swing(Instrument):
-    """SGD on a parabola, with and without zero_grad: its path, its period, and the settings at which it runs away."""
+    """The path of a weight that SGD moves on a parabola, its period, and a map of the settings where it runs away."""
 
     title = "The swing"
 
     def controls(self) -> list[Control]:
-        """Return the controls of zero_grad, lr, momentum and curvature."""
+        """Return the controls for zero_grad, lr, momentum and curvature."""
         return [
             Control.tick("zero_grad", "zero_grad", start=False),
             Control.number("lr", "lr", 0.1, 0.01, 4.5, 0.01),
@@ -55,15 +55,15 @@ class Swing(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Run the loop and return the view of its path."""
+        """Run the loop at ``settings``, and return a View of the weight's path."""
         path = run_swing(**settings)
-        role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad old gradients are applied again
+        role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad, old gradients are applied again
         weight, valley = draw_weight(path, role), draw_valley(path, settings["curvature"], role)
         panels = {"weight": weight, "valley": valley, "map": draw_map(role=role, **settings)}
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
-        """Yield values of lr, momentum and curvature with and without zero_grad, and fewer lrs with two momenta."""
+        """Yield settings: each lr, momentum and curvature, and few lrs with two momenta, with and without zero_grad."""
         for zero_grad in (False, True):
             yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
             for momentum in _FEW_MOMENTA:
@@ -73,19 +73,19 @@ class Swing(Instrument):
 
 
 def swing(**start: Any) -> Swing:
-    """Return the swing instrument; ``start`` may set ``zero_grad``, ``lr``, ``momentum`` and ``curvature``."""
+    """Return a Swing; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` set the controls' start values."""
     return Swing(**start)
 
 
 @dataclass(frozen=True)
 class SwingPath:
-    """One run: the weight before each update and after the last, with predictions and measurements."""
+    """The weights of one run, before each update and after the last, with the predicted and the measured period."""
 
-    weights: tuple[float, ...]  # from the start at 1 up to, but without, the first of size 1e6 or more
-    factor: float  # predicted: the factor by which an update changes the size of the swing
-    stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
-    predicted_period: float  # in updates, there and back; inf if the weight does not change its sign
-    measured_period: float  # from the zero crossings of the weight; NaN if there are fewer than three
+    weights: tuple[float, ...]  # 1, then the weight after each update, as long as its size is below 1e6
+    factor: float  # predicted factor by which an update changes the size of the swing
+    stability: str  # the predicted fate of the weight: "settles", "swings for ever" or "runs away"
+    predicted_period: float  # in updates, for a swing there and back; inf if the weight does not change its sign
+    measured_period: float  # in updates, from the zero crossings of the weight; NaN if there are fewer than three
 
     @property
     def reach(self) -> float:
@@ -95,7 +95,7 @@ class SwingPath:
 
 
 def swing_source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
-    """Return the source of the loop that is shown and run."""
+    """Return the source code of the training loop, which the instrument runs and shows."""
     clear = "    optimizer.zero_grad()\n" if zero_grad else ""
     beta = f", momentum={momentum:g}" if momentum else ""
     return f"""\
@@ -111,7 +111,7 @@ for update in range({UPDATES}):
 
 @lru_cache(maxsize=8)
 def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
-    """Run the loop of ``swing_source``, and return its path with predictions and measurements."""
+    """Run the loop of ``swing_source``, and return the path of the weight with predictions and measurements."""
     path = [1.0]
     text = swing_source(lr, curvature, momentum, zero_grad)
     with torch.enable_grad():
@@ -119,7 +119,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     finite = next((index for index, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
-    double = abs(root - before) < 1e-6  # the size of the swing then also grows with the number of updates
+    double = abs(root - before) < 1e-6  # a double root adds a factor that grows with the number of updates
     stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
@@ -129,13 +129,13 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
 
 
 def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex]:
-    """Return the roots of the recurrence, with the largest absolute value last."""
+    """Return the roots ``z`` of the equation in the module's docstring, sorted by absolute value."""
     coefficients = [s - 1 - momentum, momentum] if zero_grad else [s - 2 - momentum, 1 + 2 * momentum, -momentum]
     return sorted((complex(root) for root in np.roots([1.0, *coefficients])), key=abs)
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean number of updates between zero crossings of a path, or NaN if it has fewer than three."""
+    """Return the mean period of a path in updates, or NaN if the path crosses zero fewer than three times."""
     crossings = [
         index + before / (before - after)
         for index, (before, after) in enumerate(pairwise(path))
@@ -174,7 +174,7 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
     """Draw the weight over the updates."""
     weights = np.array(path.weights)
     inside = np.flatnonzero(np.abs(weights) <= path.reach)
-    gone = int(inside[-1]) + 1  # from here on, the weight stays outside
+    gone = int(inside[-1]) + 1  # from this update on, the weight is outside the picture
     shown, readout = weights[: gone + 1], "update {x}: w = {y}"
     marks: list[Mark] = [
         Line("lowest", (-AXES_EDGE, 0.0, AXES_EDGE, 0.0), "faint", words="the minimum: w = 0"),
@@ -190,7 +190,7 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
 
 
 def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
-    """Draw the loss over the weight and the path on this curve, with the last point darker than the others."""
+    """Draw the loss as a curve over the weight, and the path on the curve, with its last point in a darker colour."""
     reach = path.reach
     along = np.linspace(-reach, reach, 81)
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
@@ -209,11 +209,11 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
 
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
-    """Draw the regions where SGD settles or runs away, by lr x curvature and momentum (1 without zero_grad)."""
+    """Draw the regions where SGD settles or runs away, on axes of lr x curvature and momentum (1 without zero_grad)."""
     s = lr * curvature
     spot = min(s, _MAP_END), momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
-    edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones
+    edge = points((1 - np.sqrt(straight)) ** 2, straight)  # on this edge, two real roots become complex
     limit = "lr × curvature = 2 + 2 · momentum"
     here = f"lr × curvature = {short(s)}, " + (f"momentum {momentum:g}" if zero_grad else "no zero_grad")
     marks: list[Mark] = [

@@ -1,4 +1,4 @@
-"""The two-ranks instrument: DDP in two real processes, with .grad of each before and after an update's all-reduce."""
+"""The two-ranks instrument: DDP in two real processes, and the .grad of both ranks before and after an all-reduce."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TwoRanks(Instrument):
     title = "Two ranks"
 
     def controls(self) -> list[Control]:
-        """Return the controls of the update, and of the loop's settings."""
+        """Return the controls for the number of the update, and for the loop's settings."""
         windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
             Control.slider("update", "update", 2, range(1, LOOP_UPDATES + 1), plays=_UPDATE_MS),
@@ -50,7 +50,7 @@ class TwoRanks(Instrument):
         ]
 
     def render(self, values: Settings) -> View:
-        """Return the view of one update, or of a notice if the processes failed. They run only the first time."""
+        """Return a View of one update, or of a notice if the processes failed. The first call runs the processes."""
         settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
@@ -67,7 +67,7 @@ class TwoRanks(Instrument):
         return View(panels, _state_text(now, settings), _note_text(settings), code=settings.source, off=off, lit=lit)
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every update of the default loop and of its variants. Raises RuntimeError if the processes fail."""
+        """Return settings for all updates of the default loop and its variants. Raises RuntimeError if a rank fails."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -76,7 +76,7 @@ class TwoRanks(Instrument):
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return the two-ranks instrument; ``start`` may set ``update``, ``accumulate``, ``no_sync`` and ``forgets``."""
+    """Return a TwoRanks; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` set the controls' start values."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each loop once, which takes a few seconds.", flush=True)
@@ -85,7 +85,7 @@ def two_ranks(**start: Any) -> TwoRanks:
 
 @cache
 def _updates(settings: LoopSettings) -> tuple[RanksUpdate, ...]:
-    same = LoopSettings(1, "off", settings.forgets)  # no_sync has no effect without a window
+    same = LoopSettings(1, "off", settings.forgets)  # no_sync has no effect with one micro-batch per update
     return tuple(updates_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
@@ -127,7 +127,7 @@ def _moved_text(now: RanksUpdate) -> str:
 
 
 def vector_text(vector: Vector) -> str:
-    """Format two numbers, such as ``(−3.79, −2.39)``."""
+    """Return a vector of two numbers as text, such as ``(−3.79, −2.39)``."""
     return f"({short(vector[0])}, {short(vector[1])})"
 
 
@@ -140,7 +140,7 @@ def _scene(rank: RankGradient) -> Arrows:
 
 
 def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
-    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes with room for the arrows of ``scale``."""
+    """Draw the ``.grad`` of both ranks, and its parts head to tail, on axes that also fit the arrows of ``scale``."""
     same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
     for number, rank in enumerate(ranks):
         for mark in arrow_marks(_scene(rank)):
@@ -154,7 +154,7 @@ def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequen
     styles = dict.fromkeys(batch_style(arrow.applied[0]) for arrow in parts.values())
     holds = "; ".join(f"{name} {vector_text((arrow.x, arrow.y))}" for name, arrow in parts.items())
     ends = np.concatenate([arrow_ends(_scene(rank)) for rank in scale])
-    room = 0.07 * np.ptp(ends, axis=0).max()  # for the heads of the arrows
+    room = 0.07 * np.ptp(ends, axis=0).max()  # margin that the arrowheads need
     axes = equal_axes([ends - room, ends + np.array([room, 2 * room])], _WEIGHTS)
     grads = "; ".join(f".grad of rank {number} is {vector_text(rank.grad)}" for number, rank in enumerate(ranks))
     marks = [Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *marks, *names.values()]

@@ -1,4 +1,4 @@
-"""The data of the two-ranks instrument: its loops, which run in two real processes, and their updates."""
+"""The data of the two-ranks instrument: training loops, their runs in two real processes, and what each update did."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LR = 0.15
 ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
-_MICRO_BATCHES = 9  # enough for three windows of three; a longer loop starts again from the first
+_MICRO_BATCHES = 9  # enough for three updates of three micro-batches; a longer loop begins again with the first
 LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
@@ -37,12 +37,12 @@ class LoopSettings:
     """The settings of the loop that both ranks run, with values from ACCUMULATE, NO_SYNC and FORGETS."""
 
     accumulate: int = 1
-    no_sync: str = "off"  # micro-batches of a window inside ``no_sync()``
+    no_sync: str = "off"  # the micro-batches of an update that run inside ``no_sync()``
     forgets: str = "none"  # ranks that never call ``zero_grad()``
 
     @property
     def source(self) -> str:
-        """The loop in plain PyTorch, in which ``windows`` yields this rank's share of every micro-batch."""
+        """The loop in plain PyTorch. Each item of ``windows`` yields this rank's share of an update's micro-batches."""
         clear = {
             "none": ["    optimizer.zero_grad()"],
             "rank 1": ["    if rank == 0:  # rank 1 forgets", "        optimizer.zero_grad()"],
@@ -68,12 +68,12 @@ class LoopSettings:
         return "\n".join(lines)
 
     def line(self, call: str) -> int:
-        """Return the number, from 1, of the first line that contains ``call``."""
+        """Return the number, from 1, of the first line of ``source`` that contains ``call``."""
         return next(number for number, line in enumerate(self.source.splitlines(), 1) if call in line)
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return all combinations of settings but those with no_sync and one micro-batch, where it has no effect."""
+    """Return every LoopSettings, except those with no_sync and a single micro-batch, where no_sync has no effect."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
@@ -82,8 +82,8 @@ def all_settings() -> list[LoopSettings]:
 def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     """Return the inputs (micro-batches x samples x 2) and the targets (micro-batches x samples x 1).
 
-    The best weights change within a micro-batch from (2.4, -0.4) for the first samples to (0.6, 2.2) for the last. So
-    the gradients of the two ranks differ from each other and from their mean.
+    Within a micro-batch, the best weights change from (2.4, -0.4) for the first sample to (0.6, 2.2) for the last one,
+    so that the gradients of the two ranks differ from each other and from their mean.
     """
     generator = torch.Generator().manual_seed(0)
     turns = torch.rand(_MICRO_BATCHES, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
@@ -96,9 +96,9 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run_ranks() -> dict[LoopSettings, list[Any]]:
-    """Run all loops in two processes, only once, and return the ranks' records by loop (see ``two_ranks_script.py``).
+    """Return the records of both ranks for each loop (see ``two_ranks_script.py``); the first call runs the processes.
 
-    Raises RuntimeError, with a message for learners, if the processes failed; ``clear_failure`` allows another try.
+    Raises RuntimeError, with a message for learners, if the processes failed. ``clear_failure`` allows another try.
     """
     result = _results()
     if isinstance(result, str):
@@ -107,7 +107,7 @@ def run_ranks() -> dict[LoopSettings, list[Any]]:
 
 
 def clear_failure() -> bool:
-    """Clear a cached failure, so that the processes can run again, and return whether they have yet to run."""
+    """Clear a cached failure, and return whether the next ``run_ranks()`` runs the processes."""
     if _results.cache_info().currsize and isinstance(_results(), str):
         _results.cache_clear()
     return not _results.cache_info().currsize
@@ -115,9 +115,9 @@ def clear_failure() -> bool:
 
 @cache
 def _results() -> dict[LoopSettings, list[Any]] | str:
-    """Run all loops in two processes, and return the ranks' records by loop, or a message for learners on failure.
+    """Run all loops in two processes. Return both ranks' records by loop or, on failure, a message for learners.
 
-    A failure is also cached: each start may take minutes, and an instrument calls this at every move of a slider.
+    A failure is cached, too: a start may take minutes, and an instrument calls this function at every slider move.
     """
     settings, (inputs, targets) = all_settings(), make_data()
     loops = [{"source": each.source, "updates": LOOP_UPDATES, "accumulate": each.accumulate} for each in settings]
@@ -138,7 +138,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
 
 
 def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
-    """Return the gradient of the mean loss over all samples of the window that begins at micro-batch ``first``."""
+    """Return the gradient of the mean loss over all samples of ``accumulate`` micro-batches from index ``first`` on."""
     indices = torch.arange(first, first + accumulate) % _MICRO_BATCHES
     inputs, targets = (part[indices].flatten(0, 1) for part in make_data())
     w = torch.tensor([weights], requires_grad=True)
@@ -161,29 +161,29 @@ class RankGradient:
     """The ``.grad`` of one rank, as its process recorded it."""
 
     grad: Vector
-    arrows: tuple[BatchArrow, ...]  # parts of ``grad``: the part left over from earlier updates, if any, is the first
+    arrows: tuple[BatchArrow, ...]  # parts of ``grad``, beginning with what is left over from earlier updates, if any
 
 
 @dataclass(frozen=True)
 class RanksUpdate:
-    """One update of both ranks."""
+    """The gradients and weights of both ranks in one update, with those of a single process for comparison."""
 
     number: int  # index of the update, from 1
-    before: tuple[RankGradient, RankGradient]  # of each rank just before the last all-reduce of the update
-    stepped: tuple[RankGradient, RankGradient]  # of each rank as ``step()`` reads it
+    before: tuple[RankGradient, RankGradient]  # gradient of each rank just before the update's last all-reduce
+    stepped: tuple[RankGradient, RankGradient]  # gradient of each rank that ``step()`` applies
     messages: tuple[int, ...]  # bytes that each rank sent in each all-reduce so far
     paths: tuple[tuple[Vector, ...], tuple[Vector, ...]]  # weights of each rank, from the start until after the step
     alone: tuple[Vector, ...]  # weights of one process with all samples, from the start until after the step
-    whole: Vector  # gradient of one process with all samples of the window, at the weights of rank 0
+    whole: Vector  # gradient of one process with all samples of the update, at the weights of rank 0
 
     @property
     def off(self) -> float:
-        """The distance of rank 0's ``.grad`` at the step from ``whole``, relative to the length of ``whole``."""
+        """The distance between ``whole`` and the ``.grad`` that rank 0 applies, relative to the length of ``whole``."""
         return math.dist(self.stepped[0].grad, self.whole) / math.hypot(*self.whole)
 
     @property
     def apart(self) -> float:
-        """The distance between the weights of the two ranks."""
+        """The distance between the weights of the two ranks after the step."""
         return math.dist(self.paths[0][-1], self.paths[1][-1])
 
 
@@ -191,7 +191,7 @@ _Parts = dict[str, Any]  # name of a contribution to .grad -> its vector
 
 
 def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpdate]:
-    """Return the updates of a loop; ``recorded`` holds the records of both ranks.
+    """Return the updates of a loop from ``recorded``, which has one list of records for each rank.
 
     The parts of ``.grad`` follow three rules: ``backward()`` adds the rank's own gradient; an all-reduce replaces each
     ``.grad`` with the mean of both, which holds half of each rank's contributions; ``zero_grad()`` removes all parts.
@@ -237,7 +237,7 @@ def _mean(parts: Sequence[_Parts]) -> _Parts:
 
 
 def _arrows(parts: _Parts, grad: Vector, number: int) -> tuple[BatchArrow, ...]:
-    """Return the parts as arrows; all earlier steps may have applied the part left over from earlier updates."""
+    """Return ``parts`` as arrows; a part left over from earlier updates was applied by one or more earlier steps."""
     arrows = []
     for name, (x, y) in parts.items():
         old = name == LEFT_OVER

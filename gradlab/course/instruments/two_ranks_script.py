@@ -1,8 +1,8 @@
-"""The script that both processes run: it runs every loop of ``loops.json`` under DDP, and records it.
+"""The script that both processes run: it runs every loop of ``loops.json`` under DDP, and records each update.
 
-This plain PyTorch is copied to a temporary folder and launched there. It does not change a loop: gradients come
-from a hook on the weights, sent bytes from DDP's communication hook, and the rest is read when the loop asks for its
-next window or micro-batch. The record of each update is a dictionary:
+This plain PyTorch script is copied to a temporary folder and launched there. The loops are not changed: a hook on the
+weights reads the gradients, DDP's communication hook counts the bytes sent, and all else is read when a loop asks for
+its next window or micro-batch. The record of each update is a dictionary:
 
     cleared    .grad before the first micro-batch, or None if it was cleared
     micros     a dictionary for each micro-batch: "own", the gradient of this rank's samples; "before", .grad with
@@ -26,10 +26,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class Watched:
-    """One loop and this rank's record of it."""
+    """A training loop, and the record that this rank keeps of its updates."""
 
     def __init__(self, loop: dict[str, Any], inputs: torch.Tensor, targets: torch.Tensor) -> None:
-        """Create the model, whose two weights start at 0; both tensors are micro-batches x samples x numbers."""
+        """Create a model with two weights of 0. ``inputs`` and ``targets`` are micro-batches x samples x numbers."""
         self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
         self.updates: list[dict[str, Any]] = []
         self.own_grad: list[float] = []
@@ -39,25 +39,25 @@ class Watched:
         self.model.weight.register_hook(lambda gradient: setattr(self, "own_grad", gradient.flatten().tolist()))
 
     def grad(self) -> list[float] | None:
-        """Return ``.grad`` as a list, or None if there is no gradient."""
+        """Return the model's ``.grad`` as a list of two floats, or None if ``.grad`` is None."""
         grad = self.model.weight.grad
         return None if grad is None else grad.flatten().tolist()
 
     def reduce(self, bucket: Any) -> Any:
-        """All-reduce a bucket to the mean over the ranks, as DDP does by default, and record its size and contents."""
+        """Record a bucket's size and values, and return a future of its mean over the ranks, as DDP's own hook does."""
         buffer = bucket.buffer()
         self.sent.append((buffer.nbytes, buffer.tolist()))
         work: Any = dist.all_reduce(buffer.div_(2), async_op=True)
         return work.get_future().then(lambda done: done.value()[0])
 
     def wrap(self, model: torch.nn.Module) -> DistributedDataParallel:
-        """Return the model in DDP, with its all-reduces recorded."""
+        """Return ``model`` wrapped in DDP, which calls ``reduce`` for every all-reduce."""
         ddp = DistributedDataParallel(model)
         ddp.register_comm_hook(None, lambda state, bucket: self.reduce(bucket))
         return ddp
 
     def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
-        """Yield the windows, and record the weights after each window."""
+        """Yield one iterator of micro-batches for each update, and record the weights after each update."""
         for update in range(self.loop["updates"]):
             micros: list[dict[str, Any]] = []
             self.updates.append({"micros": micros})
@@ -65,7 +65,7 @@ class Watched:
             self.updates[-1]["weights"] = self.model.weight.flatten().tolist()
 
     def window(self, update: int, micros: list[dict[str, Any]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield this rank's share of each micro-batch, and record ``.grad`` before the first and after each of them."""
+        """Yield this rank's share of each micro-batch; record ``.grad`` before the first and after each micro-batch."""
         self.updates[-1]["cleared"] = self.grad()
         count, half = self.loop["accumulate"], self.inputs.shape[1] // 2
         mine = slice(self.rank * half, (self.rank + 1) * half)

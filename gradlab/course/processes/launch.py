@@ -1,8 +1,8 @@
 """A launcher that runs a script in several processes connected by torch.distributed, and reports how they ended.
 
 ``launch`` is a ``torchrun`` for notebooks: it sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each process,
-waits, and ends all processes when one fails or time runs out. Other machines cannot connect: the store is bound to a
-free port of 127.0.0.1, and gloo uses only the loopback interface (except on Windows).
+waits, and ends all processes when one fails or time runs out. Other machines cannot connect: the TCPStore listens only
+on 127.0.0.1 and, except on Windows, gloo uses only the loopback interface.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NO_NETWORK = (
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """The result of ``launch``, displayed as the processes' output; it is truthy if no process ended with an error."""
+    """The result of ``launch``, which a notebook displays as the processes' output. It is truthy if nothing failed."""
 
     printed: tuple[str, ...]
     """The standard output of each rank."""
@@ -74,16 +74,16 @@ def launch(
     """Run a script in several processes at once, and return their output and a description of any failures.
 
     Args:
-        script: A file with plain PyTorch; each process runs all of it, in the file's folder.
+        script: A Python file; each process runs the whole file, in the file's folder.
         processes: Number of processes, 1 to 8.
-        seconds: Time limit, counted from the start of the last script; processes that exceed it are ended.
+        seconds: Time limit, counted from when all scripts have started; processes that still run after it are ended.
         settings: Additional environment variables for the processes.
 
     Returns:
-        The output and any failures (errors, time limit, kills) as a LaunchResult. No process is left running.
+        A LaunchResult with the output and a description of any failures. No process is left running.
 
     Raises:
-        ValueError, FileNotFoundError: ``processes`` is invalid, or ``script`` is not a file.
+        ValueError, FileNotFoundError: ``processes`` is invalid, or ``script`` is not a file, respectively.
     """
     if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
         raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
@@ -132,12 +132,12 @@ def _what_is_missing() -> str:
 
 
 def _local_store() -> tuple[TCPStore, int]:
-    """Return a store that listens only on 127.0.0.1, and its port. By default, TCPStore listens on all addresses."""
+    """Return a TCPStore that listens only on 127.0.0.1 (by default, it would listen on all addresses), and its port."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # raises at once; a store would keep retrying
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # this fails at once; TCPStore would retry
         server.accept()[0].close()
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
@@ -145,7 +145,7 @@ def _local_store() -> tuple[TCPStore, int]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Describe the failures, if any, the cause first. ``seconds`` is the time limit if a script exceeded it."""
+    """Return a description of the failures, the cause first, or ""; ``seconds`` is None unless time ran out."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
@@ -154,7 +154,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: the processes that were still running have been ended.")
-    # Ranks that died without reporting an error come first, then ranks with an error by time, then killed ranks.
+    # Ranks that died without reporting an error come first, then ranks by the time of their error, then killed ranks.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")

@@ -1,4 +1,4 @@
-"""The processes of a launched script, one for each rank: how they are started, followed, and ended.
+"""Worker processes, each of which runs a launched script as one rank, and the functions that watch and end them.
 
 A rank reports through a pipe and not through a file, because the script may have filled the disk.
 """
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 _FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods()
 START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
-_STARTUP_SECONDS = 120.0  # limit for the start of all scripts; without forking, each worker imports torch
+_STARTUP_SECONDS = 120.0  # limit until all scripts have started; without forking, each worker imports torch
 GRACE_SECONDS = 8.0  # limit for other ranks to notice a failure, and for torch's clean-up, which may hang
 _REPORT_SECONDS = 0.05  # pause between two reports
-_MAX_ERROR_CHARS = 900  # a report below 4 KiB is written to the pipe in one piece, whichever thread sends it
+_MAX_ERROR_CHARS = 900  # so that a report stays below 4 KiB, which a pipe takes in one piece even if two threads send
 
 
 def prepare() -> None:
-    """On Linux, start loading torch in the background for later processes, and return at once; elsewhere do nothing."""
+    """On Linux, start to load torch in the background for the processes of ``launch``, and return at once."""
     if START_METHOD == "forkserver":
         from multiprocessing import forkserver
 
@@ -64,7 +64,7 @@ class Worker:
 
     @property
     def reports(self) -> dict[str, Any]:
-        """The reports by name: "started", "at" (a line), "ended"; for an error, "error", "words", "when" and "line"."""
+        """The latest value of each report: "started", "at" (a line), "ended", "error", "words", "when" and "line"."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
                 self._reports |= self._pipe.recv()
@@ -82,28 +82,28 @@ class Worker:
 
     @property
     def failed(self) -> bool:
-        """Whether the process was killed or exited with an error; a hanging clean-up after the script is no failure."""
+        """Whether the process was killed before its script ended, or ended by itself with an exit code other than 0."""
         return self.killed if self.stopped else bool(self.process.exitcode)
 
     def kill(self) -> None:
         """End the process and, on systems with process groups, all processes that it has started."""
-        if self.process.pid and hasattr(os, "killpg"):  # a pid of 0 would mean our own group
+        if self.process.pid and hasattr(os, "killpg"):  # killpg(0) would end this process's own group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self.done:
-            self.process.kill()  # it may not have its own session yet
+            self.process.kill()  # the process had no group yet if it had not called setsid
         self.process.join()
 
     def read(self, name: str) -> str:
-        """Return the contents of the output file "printed" or "errors"; "" if it does not exist."""
+        """Return the text in the output file ``name`` ("printed" or "errors"), or "" if the file does not exist."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
-    """Wait until all workers have ended or time runs out, and return whether a script ran out of time.
+    """Wait until all workers have ended, or until time runs out; return True only if a script was still running then.
 
-    Once a worker has failed, or all have finished the script, the others get GRACE_SECONDS, and the result is False.
+    Once a worker has failed, or all have finished the script, wait at most GRACE_SECONDS more, and return False.
     """
     from multiprocessing.connection import wait
 
@@ -122,7 +122,7 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
 
 
 def stop_all(workers: list[Worker]) -> None:
-    """End all running workers; all are marked as stopped first, because ending a worker makes the others fail."""
+    """Mark all running workers as stopped, and then end them; ending one worker first would make the others fail."""
     for worker in workers:
         worker.stopped = not worker.done
     for worker in workers:
@@ -131,7 +131,7 @@ def stop_all(workers: list[Worker]) -> None:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide ``__main__``, which each rank would import, and which would launch the ranks again if it has no guard."""
+    """Hide ``__main__``, so that a worker does not import it; without a guard, that would launch the ranks again."""
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         yield
@@ -140,7 +140,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connection[Any, Any]) -> None:
-    """Run a script as ``python script.py`` would, in a new session, and end with the launching process."""
+    """Run ``script`` in this process as ``python script.py`` would, in a new session, and report to ``starter``."""
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_follow, args=(starter, str(script), folder), daemon=True).start()
@@ -148,14 +148,14 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)
         sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
         os.dup2(sys.stdout.fileno(), 1)
-        # Temporary files of the script and of torch go to our folder, which is removed however this process ends.
+        # Temporary files of the script and of torch go to ``folder``, which is removed however this process ends.
         os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
         tempfile.tempdir = None
         os.chdir(script.parent)
         sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
         import torch
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded without it
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded before this was set
         starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -166,25 +166,25 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
         starter.send({"ended": True})
-        atexit._run_exitfuncs()  # multiprocessing does not run exit functions
+        atexit._run_exitfuncs()  # a multiprocessing child does not call what atexit registers
         sys.stdout.flush()
     except BaseException as error:
         starter.send(_report(error, str(script)))
         with suppress(OSError):  # the disk may be full
             sys.stdout.flush()
-        os._exit(1)  # without clean-up, in which a process group may wait for other ranks
+        os._exit(1)  # skip clean-up, in which torch.distributed may wait for other ranks
 
 
 def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
-    """Report the main thread's line in the script at intervals, and end this process with the launching process."""
-    with suppress(OSError):  # the launching process has ended
+    """Report the script's current line at intervals, until the launching process ends; then end this process, too."""
+    with suppress(OSError):  # send() fails once the launching process has ended
         while True:
             calls = frames(innermost_frames().get(threading.main_thread().ident or 0))
             lines = (call.f_lineno for call in calls if call.f_code.co_filename == script)
             starter.send({"at": line} if (line := next(lines, 0)) else {})
             time.sleep(_REPORT_SECONDS)
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # other ranks may still use it
+    with suppress(OSError):  # other ranks may still have their folders in it
         folder.parent.rmdir()
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
