@@ -21,7 +21,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding: its short stable name, severity, message, fix, and the lesson that explains it."""
+    """A kind of bug that the doctor reports, with a short stable name, a severity, a message, a fix and a lesson."""
 
     name: str
     notebook: str = "10_loop_doctor"
@@ -34,12 +34,12 @@ class Code:
     """The fix in one sentence, used if the search finds no line of Python that fixes the bug; may contain {fields}."""
 
     def with_(self, **changes: Any) -> Code:
-        """Return a copy of this code with ``changes``, such as another message or severity."""
+        """Return a copy of this Code in which ``changes`` replace fields, for example the message or the severity."""
         return replace(self, **changes)
 
     @property
     def lesson(self) -> str:
-        """The URL of the lesson or, if it has none yet, the name of its notebook and section."""
+        """The URL of the lesson on this bug or, if no URL is known, the names of the lesson's notebook and section."""
         return lesson_words(self.notebook, self.section)
 
 
@@ -57,13 +57,13 @@ class Cause:
 
     @property
     def what(self) -> str:
-        """The instruction: "edit here", or "insert below line 36"."""
+        """The instruction that a report prints at this location, such as "edit here" or "insert below line 36"."""
         return f"insert {self.insert} line {self.line}" if self.insert else "edit here"
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A location, and the line of Python to insert there or to put in place of the line there."""
+    """A line of Python that fixes a bug, and the location where the line is inserted or replaces another line."""
 
     cause: Cause
     line: str
@@ -94,18 +94,18 @@ class Finding:
 
     @property
     def lesson_address(self) -> str:
-        """The URL of the lesson; "" if it has none."""
+        """The URL of the lesson, or "" if the lesson has none."""
         return self.lesson if "://" in self.lesson else ""
 
     @property
     def where(self) -> str:
-        """The location as "train.py:12"; "" if there is none."""
+        """The file and line that show the bug, in the form "train.py:12", or "" if there is no such line."""
         return f"{short_path(self.file)}:{self.line}" if self.line else ""
 
 
 @dataclass
 class Report:
-    """The findings of one watch, the most severe first. A report without findings is falsy."""
+    """The findings of one ``watch`` block, the most severe first. A report without findings is falsy."""
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
@@ -139,7 +139,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The number of findings and what was watched: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        """Sentences that give the number of findings, the error that ended the block (if any), and what was watched."""
         counts = [number_of(len(self), "finding")] if self else []
         if not counts and self.judged and not self.ended:
             counts = ["No findings"]
@@ -160,11 +160,11 @@ class Report:
         return [self.summary, *(f"Not available on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
-        """Return a copy whose class is Report, without the other attributes of a ``watch``."""
+        """Return a copy that is a plain Report, without the attributes that only the subclass ``watch`` has."""
         return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for ``--format json``."""
+        """Return the report, including its findings, as nested dicts and lists that can be written as JSON."""
         return asdict(self)
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return ``file`` relative to the working directory, or unchanged if it is outside; "cell" for a notebook cell."""
+    """Return "cell" for a notebook cell, otherwise ``file``, made relative to the working directory if it is inside."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

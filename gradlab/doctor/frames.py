@@ -1,4 +1,4 @@
-"""The learner's own frames: the line that is running, the calls that led to it, and values of expressions there."""
+"""The learner's stack frames: the running line, the calls that led to it, and the values of expressions in a frame."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _site(frame: FrameType | None) -> Site:
 
 
 def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
-    """Return the learner's line, or else a library's, and a hash of the calls that led to the line.
+    """Return the line of the learner's innermost frame, or else a library's, and a hash of the calls that led to it.
 
-    The hash distinguishes the callers of a helper. If the learner's own calls are fewer than ``_MOST_CALLS``, the hash
-    also includes library calls around them.
+    The hash covers the learner's ``_MOST_CALLS`` innermost calls, so that it differs between the callers of a helper.
+    If there are fewer calls, the hash also covers the library calls around them.
     """
     chain: list[FrameType] = []
     libraries: list[FrameType] = []  # the library frames around the outermost frame of ``chain``
@@ -51,23 +51,23 @@ def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
 
 
 def call_chain(frame: FrameType | None) -> list[FrameType]:
-    """Return up to ``_MOST_FUNCTIONS`` frames of the learner's own functions, from ``frame`` outwards."""
+    """Return the learner's frames from ``frame`` outwards, then library frames, up to ``_MOST_FUNCTIONS`` in all."""
     chain: list[FrameType] = []
     while len(chain) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
         chain.append(frame)
-        if frame.f_code.co_name == "<module>":  # its callers only started the script
+        if frame.f_code.co_name == "<module>":  # the callers of a script's top level only start the script
             break
         frame = frame.f_back
     return chain
 
 
 def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
-    """Return the learner's lines that led to ``frame``, the innermost first."""
+    """Return the file and line of each frame in ``call_chain(frame)``, the innermost first."""
     return tuple(map(_site, call_chain(frame)))
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
-    """Return the learner's line at ``frame`` or, inside module constructors, the line that calls the outermost one."""
+    """Return the learner's innermost line, from ``frame`` outwards, that does not run inside a module constructor."""
     frame = outer = user_frame(frame)
     while outer is not None:
         maker = user_frame(outer.f_back)
@@ -104,7 +104,7 @@ def strip_doctor_frames(error: BaseException) -> None:
 
 
 def call_site(depth: int = 2) -> Site:
-    """Return the learner's line that led to the frame ``depth`` levels up the stack, as in ``sys._getframe``."""
+    """Return the learner's line that led to the frame ``depth`` levels up the stack from this function."""
     return _site(user_frame(sys._getframe(depth)))
 
 
@@ -112,9 +112,9 @@ _WHOLE: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operato
 
 
 def value_in(frame: FrameType, node: ast.AST) -> Any:
-    """Return the value of an expression in ``frame`` without running any of the learner's code; None if it is unknown.
+    """Return the value of an expression in ``frame``, or None if it cannot be read without running the learner's code.
 
-    Only names, attributes, items of plain containers, constants, and sums, differences and products of ints are known.
+    Names, attributes, items of plain containers, constants, and sums, differences and products of ints can be read.
     """
     if isinstance(node, ast.Constant):
         return node.value
@@ -128,6 +128,6 @@ def value_in(frame: FrameType, node: ast.AST) -> Any:
     if isinstance(node, ast.Subscript):
         owner, index = value_in(frame, node.value), value_in(frame, node.slice)
         if type(owner) in (dict, list, tuple) and type(index) in (int, str):
-            with suppress(LookupError, TypeError):  # the variables may have changed since the line ran
+            with suppress(LookupError, TypeError):  # the container or the index may have changed since the line ran
                 return owner[index]
     return None

@@ -1,7 +1,7 @@
 """Callbacks for Lightning (``LightningDoctor``) and HuggingFace (``TrainerDoctor``), and the cell magic ``%%doctor``.
 
-Each callback class is created when it is first accessed, so that gradlab itself imports neither package. The report is
-printed when the training ends, by the first process only, and stored as ``report``.
+Each callback class is created when it is first accessed, so that gradlab itself imports neither package. When training
+ends, the callback stores its report in the attribute ``report``, and the first process also prints the report.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def _trainer_doctor() -> type:
     class TrainerDoctor(base):
         """A HuggingFace callback that watches ``trainer.train``; use it as ``Trainer(callbacks=[TrainerDoctor()])``.
 
-        The Trainer does not report errors to its callbacks, so a training that ends in an error has no report.
+        The Trainer does not report errors to its callbacks, so there is no report if training ends with an error.
         """
 
         report: watch
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if hasattr(self, "report"):  # a previous training ended in an error
+            if hasattr(self, "report"):  # if the previous training ended with an error, its watch is still running
                 self.report.__exit__(None, None, None)
             self.report = watch().__enter__()
 
@@ -100,7 +100,7 @@ def add_doctor_magic(shell: Any) -> None:
 def _run_cell(shell: Any, cell: str) -> Any:
     from IPython.display import display
 
-    # Line numbers include the %%doctor line, which is not in the cell, and empty lines below it, which IPython removes.
+    # Line numbers must count the %%doctor line, which ``cell`` lacks, and empty lines on top, which IPython removes.
     above = 1 + next((number for number, text in enumerate(cell.splitlines()) if text.strip()), 0)
     source = "\n" * above + shell.transform_cell(cell)
     file = shell.compile.cache(source, shell.execution_count)
@@ -114,7 +114,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
             exec(statements, shell.user_ns)
             value = eval(expression, shell.user_ns)  # nosec B307 - the learner's own cell, as IPython would run it
     except BaseException as error:
-        # IPython should show the error as it does without the magic; the doctor's frames are already stripped.
+        # tb_offset=0 omits no frame, because the doctor's own frames are already stripped from the traceback.
         traceback = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
         error._render_traceback_ = lambda: traceback  # type: ignore[attr-defined]  # IPython calls this method
         raise

@@ -1,4 +1,4 @@
-"""The child processes of a watched program: each ends with the program, and the first may report in its place.
+"""Child processes of a watched program. Each ends with the program, and the first may supply the program's report.
 
 Every process that multiprocessing spawns imports this file, so the file itself does not import torch.
 """
@@ -22,13 +22,13 @@ from .finding import Cause, Finding, Report
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write a report to ``path`` as JSON; an OSError is ignored, so that the program goes on."""
+    """Write a report to ``path`` as JSON, but ignore an OSError, so that the program goes on."""
     with suppress(OSError):
         path.write_text(json.dumps(report.as_dict()), encoding="utf-8")
 
 
 def read_report(path: Path) -> Report | None:
-    """Return the report that another process wrote to ``path``; None if there is none or it is incomplete."""
+    """Return the report that another process wrote to ``path``, or None if the file is missing or incomplete."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -41,7 +41,7 @@ def read_report(path: Path) -> Report | None:
 class ChildRun:
     """A replacement for a process's ``run`` that also watches the process if there is a ``path`` for the report.
 
-    It can be pickled for a new interpreter. In a forked process, ``leave`` ends the watch inherited from the parent.
+    Pickling for a new interpreter drops ``leave``, which ends the watch that a forked process inherits from its parent.
     """
 
     process: BaseProcess
@@ -53,7 +53,7 @@ class ChildRun:
         return vars(self) | {"leave": None}
 
     def __call__(self) -> None:
-        """Run the process's own ``run`` in the new process, and write the report if there is a ``path`` for it."""
+        """Call the process's own ``run`` in the new process. If there is a ``path``, watch it and write a report."""
         vars(self.process).pop("run", None)
         end_with_parent()
         if self.leave is not None:

@@ -1,6 +1,6 @@
-"""The filter for findings, and reports as text, JSON or GitHub annotations, written to a file or standard output.
+"""A filter for findings, and the output of reports as text, JSON or GitHub annotations to a file or standard output.
 
-GitHub's workflow commands: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+GitHub documents the annotations at https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class FindingFilter:
     fail_on: Severity = "warning"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown code or severity, and TypeError if the codes are not a list."""
+        """Raise ValueError for an unknown code or severity, and TypeError for codes that are a str or not iterable."""
         for name in ("select", "ignore"):
             check_codes(getattr(self, name), name)
         if self.fail_on not in SEVERITIES:
             raise ValueError(f"fail-on must be one of {', '.join(SEVERITIES)}, got {self.fail_on!r}")
 
     def apply(self, report: Report) -> None:
-        """Remove findings that are not selected or that comments ignore; count the latter in ``report.ignored``."""
+        """Remove findings from ``report`` by code or comment, and count in ``ignored`` those removed by comment."""
         wanted = self.select or report.codes
         selected = [each for each in report.findings if each.code in wanted and each.code not in self.ignore]
         report.findings = [finding for finding in selected if not _ignored_by_comment(finding)]
@@ -53,17 +53,17 @@ class FindingFilter:
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
-    """Return whether the finding's line, or the line to edit, has a comment ``# gradlab: ignore[code]`` for it."""
+    """Return whether the finding's line or the line to edit has a comment ``# gradlab: ignore[code]`` with its code."""
     places = [(site.file, site.line) for site in (finding, finding.cause) if site is not None and site.line]
     comments = filter(None, (_COMMENT.search(source_line(site)) for site in places))
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
 
 
 def read_settings(beside: Path) -> dict[str, Any]:
-    """Return the table ``[tool.gradlab.doctor]`` of the nearest ``pyproject.toml`` as arguments of a FindingFilter.
+    """Return the table ``[tool.gradlab.doctor]`` of the nearest ``pyproject.toml`` as arguments for a FindingFilter.
 
-    The file is looked for in the folder of ``beside`` and in its parents; if there is none, the result is empty. Raises
-    ValueError, which names the file, for invalid TOML and for a key or a value that is not allowed.
+    The search goes from the folder of the path ``beside`` up to the root. If it finds no file, return {}. Raises
+    ValueError with the name of the file if the TOML is invalid, or if a key or a value is not allowed.
     """
     files = (folder / "pyproject.toml" for folder in beside.absolute().parents)
     file = next((file for file in files if file.is_file()), None)
@@ -122,7 +122,7 @@ FORMATS = tuple(_WRITERS)
 
 
 class ReportPrinter:
-    """Writes a program's report to a file or to standard output, apart from the output of the program."""
+    """Writes the report on a program to a file or to standard output, separate from the program's own output."""
 
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         self._form, self._wanted = form, wanted
@@ -134,11 +134,11 @@ class ReportPrinter:
 
     @contextlib.contextmanager
     def keeping_stdout(self) -> Iterator[None]:
-        """Redirect the output of Python and its child processes to stderr if only the report may be on stdout."""
+        """In a block, redirect stdout of this process and its children to stderr if stdout is only for the report."""
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
-                with contextlib.suppress(OSError, ValueError):  # stdout or stderr is not a file, as in a notebook
+                with contextlib.suppress(OSError, ValueError):  # stdout may be closed, and stderr may not be a file
                     self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
                     at_end.callback(setattr, self, "_stdout", None)
                     at_end.callback(os.close, self._stdout)
@@ -146,9 +146,9 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report if it differs from the last one; on stdout, a format other than text is written only once.
+        """Write the report, with ``note`` added to its summary, if it differs from the last report that was written.
 
-        Return whether any finding has the severity ``fail_on`` or a higher one.
+        Only text is written to stdout more than once. Return whether any finding has severity ``fail_on`` or higher.
         """
         shown = report.plain()
         shown.watched += note
@@ -157,7 +157,7 @@ class ReportPrinter:
             replace(self._from_here(each), cause=each.cause and self._from_here(each.cause)) for each in shown.findings
         ]
         content = (shown.summary, *shown.findings)
-        if content != self._written and not (self._written and self._alone):  # only one report on stdout is valid
+        if content != self._written and not (self._written and self._alone):  # a second report would make JSON invalid
             self._put(format_report(shown, self._form))
         self._written = content
         return self._wanted.fails(shown.findings)
@@ -169,7 +169,7 @@ class ReportPrinter:
         if self._output is not None:
             try:
                 self._output.write_text(f"{text}\n", encoding="utf-8")
-            except OSError as error:  # the training is over, and its report must not be lost
+            except OSError as error:  # print the report instead, so that it is not lost
                 print(f"gradlab doctor: --output {self._output}: {error.strerror}\n{text}", file=sys.stderr, flush=True)
         elif self._stdout is not None:  # the program still runs, with its output redirected
             try:
@@ -181,7 +181,7 @@ class ReportPrinter:
 
 
 def write_stdout(text: str = "") -> bool:
-    """Print and flush ``text``. Return False if standard output is closed or, as with ``| head``, no longer read."""
+    """Print and flush ``text``, and return whether standard output is still open and, if it is a pipe, still read."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:

@@ -23,7 +23,7 @@ _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
 class Token:
-    """Metadata that lives as long as its node; ``born`` is the number of backward passes when ``Roots`` recorded it."""
+    """A mark in a node's metadata, freed with the node. Roots sets ``born`` to the number of backward passes so far."""
 
     __slots__ = ("__weakref__", "born")
     born: int
@@ -36,7 +36,7 @@ class Roots:
         self._tokens: WeakSet[Token] = WeakSet()
 
     def alive(self, now: int) -> int:
-        """Return the number of live roots that are old at pass ``now``, as in ``old_batches``."""
+        """Return the number of recorded nodes that are still alive at pass ``now`` and old as in ``old_batches``."""
         return sum(token.born < now - 2 for token in self._tokens)
 
     def add(self, node: Any, now: int) -> None:
@@ -48,7 +48,7 @@ class Roots:
 
 
 def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
-    """Return the ``born`` values of the old losses and model outputs among the first nodes of a graph.
+    """Return the ``Token.born`` of all old losses and model outputs among the ``_MOST_OLD`` nodes nearest to ``root``.
 
     A node is old if at least two backward passes began between its recording and pass ``now``. If ``through`` is True,
     the search continues past old nodes and also finds the older states that a state was computed from. Otherwise it
@@ -66,7 +66,7 @@ def grad_fn_of(value: Any) -> Any:
     """Return ``value.grad_fn``, or None for a value without one."""
     try:
         return value.grad_fn if isinstance(value, Tensor) else None
-    except RuntimeError:  # a view made under no_grad() whose base was changed in place later
+    except RuntimeError:  # raised for a view made under no_grad() if its base was changed in place later
         return None
 
 
@@ -78,12 +78,12 @@ def mark_scaled(tensor: Tensor) -> None:
 
 
 def scaled(node: Any) -> bool:
-    """Return whether one of the first nodes of a loss's graph is marked as scaled."""
+    """Return whether ``mark_scaled`` has marked one of the 12 nodes nearest to ``node``, the root of a loss's graph."""
     return any(_SCALED in inner_node.metadata for inner_node in nodes(node, most=12))
 
 
 def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
-    """Yield up to ``most`` nodes of a graph, breadth first from ``roots`` and not past nodes that satisfy ``ends``."""
+    """Yield up to ``most`` graph nodes, breadth first from ``roots``, not going past a node that ``ends`` accepts."""
     waiting = deque(root for root in roots if root is not None)
     visited: set[Any] = set()
     while waiting and len(visited) < most:
@@ -102,13 +102,13 @@ def inner(node: Any) -> list[Any]:
 
 
 def operation(node: Any) -> str:
-    """Return the name of a node's operation: "LogSoftmax" for LogSoftmaxBackward0."""
+    """Return the name of a node's operation, such as "LogSoftmax" for the node LogSoftmaxBackward0."""
     name, back, _ = node.name().rpartition("Backward")
     return str(name) if back else str(node.name())
 
 
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
-    """Return the leaves of a graph, each with its distance from the root, the nearest first."""
+    """Return the leaf tensors of a graph, each with its distance from ``node`` in edges, the nearest first."""
     found_leaves, level, distance = [], [node] if node is not None else [], 0
     visited: set[Any] = set()
     while level and len(visited) < _MOST_NODES:
@@ -126,11 +126,11 @@ def older(node: Any, number: int) -> bool:
 
 
 def weighted_means(root: Any) -> tuple[float, tuple[float, ...], Any]:
-    """Return (total, factors, target_weight) for the mean reductions that are summed in a loss.
+    """Return (total, factors, target_weight) for a loss that is a sum of means, each multiplied by constant factors.
 
-    ``total`` is the sum of their absolute weights; the weight of a mean is the product of the factors applied to it.
-    ``factors`` are those of the first mean that has any. ``target_weight`` is the total weight of the targets if the
-    first mean is a cross-entropy, else None. A sum divided by its number of rows or elements also counts as a mean.
+    ``total`` is the sum of the means' weights, each the absolute product of a mean's factors. ``factors`` has the
+    factors other than 1 of the first mean with such factors. ``target_weight`` is the total weight of the targets if
+    the first mean is a cross-entropy, else None. A sum divided by its number of rows or elements also counts as a mean.
     """
     total, first_factors, target_weight = 0.0, tuple[float, ...](), None
     waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
@@ -152,7 +152,7 @@ def weighted_means(root: Any) -> tuple[float, tuple[float, ...], Any]:
 
 
 def _number(node: Any, name: str) -> float | None:
-    """Return the factor that a Mul or Div node applies; None if its operand is 0, not a single number, or on a GPU."""
+    """Return the factor that a Mul or Div node applies, or None if its operand is 0, on a GPU, or not a scalar."""
     saved = getattr(node, "_saved_other", None)
     saved = getattr(node, "_saved_self", None) if saved is None else saved
     if isinstance(saved, Tensor):
@@ -163,8 +163,8 @@ def _number(node: Any, name: str) -> float | None:
 
 
 def _is_mean(node: Any) -> bool:
-    """Return whether a node is a mean, a loss that is reduced to a mean, or a sum divided by its rows or elements."""
-    reduction = getattr(node, "_saved_reduction", None)  # 0 is none, 1 is mean, 2 is sum (ATen/core/Reduction.h)
+    """Return whether a node is a mean, a loss reduced to a mean, or a sum divided by its number of rows or elements."""
+    reduction = getattr(node, "_saved_reduction", None)  # 0 is "none", 1 "mean" and 2 "sum" (ATen/core/Reduction.h)
     if reduction is not None:
         return bool(reduction == 1)
     if operation(node) == "Mean":

@@ -1,4 +1,4 @@
-"""A search for variables that keep graphs of past updates alive, and a count of graphs that nothing has used."""
+"""A search for variables that keep graphs of past updates alive, and a count of graphs that no backward pass used."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..source.carried import adds, carries, only_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, grad_fn_of, old_batches
 
-_NEWEST = 12  # elements of a container that are searched
+_NEWEST = 12  # largest number of elements that are searched at either end of a container
 _ROWS = (list, tuple, deque)
-_DEEP = 4  # levels, as in task.board.meters["loss"].value
+_DEEP = 4  # levels of attributes and items that are searched, as in task.board.meters["loss"].value
 _KEY = "gradlab.evaluated"
 _MOST_WAITING, _MOST_LINES = 32, 64
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Return a variable that keeps graphs which are old at pass ``now``, preferably one that collects them; or None."""
+    """Return a variable that keeps old graphs at pass ``now``: a list or sum, else a state of the model, else None."""
     state: GraphHolder | None = None
     for each_frame in (chain := call_chain(frame)):
         file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
@@ -43,8 +43,8 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
 
 
 def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
-    """Return the variable of a forward hook, or the attribute of its object, that keeps the most graphs; or None."""
-    counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> id of a container -> its number of graphs
+    """Return the variable or attribute in which forward hooks of ``modules`` keep the most graphs, or None."""
+    counts: dict[tuple[str, Site], dict[int, int]] = {}  # numbers of graphs, by (name, line) and by id of the container
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
         for hook in _torch.forward_hooks_of(part).values():
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
@@ -69,7 +69,7 @@ def _graphs_in(value: Any, deep: int = 3) -> int:
 
 
 def _attributes(name: str, value: Any) -> dict[str, Any]:
-    """Return the attributes of an instance of a learner's class by expression ("meter.sum"); {} for other objects."""
+    """Return {"meter.sum": value, ...} for the attributes of an object whose class the learner wrote, otherwise {}."""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
     is_users = code is not None and code_owner(code.co_filename) is Owner.USER
     return {f"{name}.{key}": attribute for key, attribute in getattr(value, "__dict__", {}).items()} if is_users else {}
@@ -80,7 +80,7 @@ def _has_graph(value: Any) -> bool:
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
-    """Yield the name, value and number of past batches of each variable, or part of one, that holds old graphs."""
+    """Yield (name, value, count) for each variable, or part of one, that holds the graphs of ``count`` old batches."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
@@ -103,7 +103,7 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
 
 
 class UnusedGraphs:
-    """Counts the graphs of calls in evaluation mode that no backward pass has used, by the learner's lines."""
+    """Counts graphs that models built in evaluation mode and that no backward pass used, by the learner's lines."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[weakref.ref[Token], tuple[Site, ...]]] = []
@@ -125,7 +125,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Record a backward pass. It may use every live graph and, for its target, one freed graph of each call."""
+        """Record a backward pass. All live graphs count as used, and one freed graph per line as a target's."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

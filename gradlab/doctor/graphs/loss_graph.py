@@ -1,4 +1,4 @@
-"""Examination of losses when a backward pass begins: their values always, their graphs and calls in some passes."""
+"""Checks of the loss when a backward pass begins: of its value in every pass, of its graph and calls in some passes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .autograd_graph import nodes, operation
 from .nan_origin import NanOrigin, find_nan_origin, has_nonfinite_leaves
 from .op_trace import Op, OpTrace, ops_below
 
-_NEAR = 80  # nodes near the loss that are searched
+_NEAR = 80  # largest number of nodes or calls near the loss that are searched
 _MOST_CALL_PATHS = 256
-# Numbers of the examined passes of a call path. Some losses have a term in the first of every 2, 4 or 16 passes only.
+# Examined passes of each call path, by number. Some losses have a term in the first of every 2, 4 or 16 passes only.
 _LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
 _RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
-_FEW = 12  # nodes of elementwise operations between the mean or sum and the difference
+_FEW = 12  # largest number of elementwise operations that are searched between a mean or sum and a difference
 _EACH = (
     *("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg"),
     *("Where", "Maximum", "Minimum", "Clamp"),
@@ -71,7 +71,7 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
 
 
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
-    """Yield the nodes near a loss, each with the call that made it or, if untraced, the nearest call that used it."""
+    """Yield (node, op) for each node near a loss. The op is the call that made the node, or the nearest later call."""
     waiting, visited = [(root, trace.of(root) or Op(""))], {root}
     for node, op in waiting:
         yield node, op
@@ -88,7 +88,7 @@ def _through(node: Any) -> Any:
 
 
 def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
-    """Return the flaw of a loss that receives the result of an activation, possibly reshaped; None if there is none."""
+    """Return the flaw of a loss that wrongly receives the (possibly reshaped) result of an activation, or None."""
     called, kinds = _ACTIVATED[operation(node)]
     inner = _through(argument := node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in kinds:
@@ -104,7 +104,7 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
 def _difference(node: Any) -> Any:
     """Return the node of the broadcast difference d in a mean or sum of d ** 2, abs(d), log(cosh(d)) or the like.
 
-    A difference was broadcast if none of its sides has its shape. Return None if there is not exactly one.
+    d is broadcast if no operand in the graph has the shape of d. Return None if there is no such d or more than one.
     """
     waiting, visited, differences = [node.next_functions[0][0]], set[Any](), set[Any]()
     while waiting and len(visited) < _FEW:
@@ -120,19 +120,19 @@ def _difference(node: Any) -> Any:
 
 
 def _sides(node: Any) -> list[tuple[Any, int]]:
-    """Return (node, output index) for each side of a difference in the graph, before l1_loss or others expanded it."""
+    """Return (node, output index) for each operand of a difference that has a graph, before l1_loss expanded it."""
     sides = [(side, index) for side, index in node.next_functions if side is not None]
     return [side.next_functions[0] if operation(side) == "Expand" else (side, index) for side, index in sides]
 
 
 def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
-    """Return the flaw of a loss whose sides were broadcast to all pairs by mistake; None if there is none."""
+    """Return the flaw of a loss that compares all pairs of predictions and targets by mistake, or None."""
     inner = _sides(difference)
-    of_graph = difference is not node  # False for the node of mse_loss or the like, whose inputs are already expanded
+    of_graph = difference is not node  # False for a function such as mse_loss, whose node receives expanded operands
     wide = _shape(difference) if of_graph else _shape(*next(side for side in node.next_functions if side[0]))
     shapes = [_shape(*side) for side in inner]
     if any(operation(side) == "Unsqueeze" for side, _ in inner) or any(shape == wide for shape in shapes):
-        return None  # intended pairs, or several numbers for each prediction
+        return None  # the pairs are intended, or each prediction is compared with several numbers
     if len(shapes) == 1 and not _can_grow(shapes[0], wide):
         return None
     if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
@@ -152,7 +152,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether ``side`` and a shape equal apart from dimensions of size 1 can broadcast to a larger ``wide``."""
+    """Return whether ``side`` and a shape that equals it except for sizes of 1 can broadcast to a larger ``wide``."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))
@@ -167,7 +167,7 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
 
 def _dim(node: Any) -> int:
     dim = int(node._saved_dim)
-    dim = dim - 2**64 if dim >= 2**63 else dim  # -1 is stored as an unsigned integer
+    dim = dim - 2**64 if dim >= 2**63 else dim  # a negative dim is saved as an unsigned 64-bit integer
     return dim % max(1, len(_shape(node)))
 
 
@@ -177,12 +177,12 @@ class LossWatcher:
     def __init__(self, trace: OpTrace) -> None:
         self.trace = trace
         self.compiled = False
-        self._passes: dict[int, int] = {}  # call path -> number of its passes
-        self._origins: dict[int, NanOrigin] = {}  # call path -> origin of its first NaN
-        self._nonfinite: set[int] = set()  # call paths that continue with weights that are not finite
+        self._passes: dict[int, int] = {}  # number of passes of each call path
+        self._origins: dict[int, NanOrigin] = {}  # origin of the first NaN or infinite loss of each call path
+        self._nonfinite: set[int] = set()  # call paths whose weights became NaN or infinite later
 
     def examine(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
-        """Examine the loss ``root`` before its backward pass runs."""
+        """Examine the loss ``root`` before its backward pass runs, and store the results in ``backward``."""
         path, node = backward.call_path, root.grad_fn
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
@@ -207,7 +207,7 @@ class LossWatcher:
             self._not_finite(backward, node, traced=traced)
 
     def _not_finite(self, backward: Backward, node: Any, *, traced: bool) -> None:
-        """Add the flaws of a NaN or infinite loss: its origin (with the line if traced) and non-finite weights."""
+        """Add flaws for a NaN or infinite loss: its origin, with the line if ``traced``, and non-finite weights."""
         path = backward.call_path
         origin = self._origins.get(path)
         if origin is not None and path not in self._nonfinite and has_nonfinite_leaves(node):
@@ -228,12 +228,12 @@ class LossWatcher:
 
 
 def _loss_number(loss: Tensor) -> Any:
-    """Return the value of a loss, or a tensor to be read later if it is on a GPU; None if it is not a single float."""
+    """Return the value of a loss (on a GPU, a tensor to be read later), or None if the loss is not a single float."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
-    with suppress(RuntimeError):  # inside a transform of torch.func it has no value
+    with suppress(RuntimeError):  # a loss inside a transform of torch.func has no value
         if loss.is_cpu:
-            value: Any = loss.tolist()  # the learner's dispatch modes would see item()
+            value: Any = loss.tolist()  # unlike tolist(), item() would be visible to the learner's dispatch modes
             while isinstance(value, list):
                 (value,) = value
             return value

@@ -15,13 +15,13 @@ from .autograd_graph import leaves, nodes, operation
 _MOST_NODES = 4000
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
 """Name of a saved tensor -> index of the input that it holds."""
-_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the gradient 0 at 0
+_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # not norms, whose gradient at 0 is 0
 _PLAIN = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
 
 
 @dataclass(frozen=True)
 class NanOrigin:
-    """The operation that made the first value that is NaN or infinite."""
+    """The origin of a NaN or infinite loss: an operation, the weights, the data, or an unknown origin."""
 
     text: str
     """A description of the operation, such as "torch.log of 0"; "" if it was not found."""
@@ -32,7 +32,7 @@ class NanOrigin:
     name: str = ""
 
     def node(self, root: Any) -> Any:
-        """Return the node at ``path`` in another graph; None if there is none, or one with another name."""
+        """Return the node at ``path`` in the graph of ``root``, or None if it has another name or does not exist."""
         for edge in self.path:
             if root is None or edge >= len(root.next_functions):
                 return None
@@ -41,7 +41,7 @@ class NanOrigin:
 
 
 def find_nan_origin(root: Any) -> NanOrigin:
-    """Return the origin of a NaN or infinity, found in the saved tensors of a graph in the order of its operations."""
+    """Search a graph's saved tensors, in the order of the operations, for a NaN or infinity, and return its origin."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
     for node in nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
@@ -70,12 +70,12 @@ def has_nonfinite_leaves(root: Any) -> bool:
 
 
 def _steep(node: Any) -> bool:
-    exponent = getattr(node, "_saved_exponent", 0.5)  # only pow has one; the gradient of a square is finite
+    exponent = getattr(node, "_saved_exponent", 0.5)  # only pow saves an exponent; 0.5 stands for other operations
     return isinstance(exponent, (int, float)) and 0 < exponent < 1
 
 
 def _made_here(node: Any) -> tuple[Any, str, str] | None:
-    """Return (node, kind, description) of the origin if ``node`` made or received a non-finite value; or None."""
+    """Return (node, kind, description) of the origin if ``node`` made or received a non-finite value, else None."""
     name, saved = operation(node), _saved(node)
     if phrase := _impossible(name, saved):
         return node, "operation", phrase
@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
 
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
-    """Return a phrase for an operation whose inputs give no finite result, such as "torch.log of 0"; "" for others."""
+    """Return a phrase such as "torch.log of 0" if the inputs of an operation give no finite result, otherwise ""."""
     operand = saved.get("self")
     if name in ("Log", "Log2", "Log10") and isinstance(operand, Tensor) and bool((operand <= 0).any()):
         return f"torch.{name.lower()} of {'0' if bool((operand == 0).any()) else 'a negative number'}"
@@ -119,11 +119,11 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 
 def _saved(node: Any) -> dict[str, Any]:
-    """Return the values that a node has saved, by name, except tensors packed by hooks, such as a checkpoint's."""
+    """Return the values that a node has saved, by name, without tensors that hooks packed, as in checkpointing."""
     values: dict[str, Any] = {}
     for name in (key.removeprefix("_saved_") for key in dir(node) if key.startswith("_saved_")):
         raw = getattr(node, f"_raw_saved_{name}", None)
-        with suppress(AttributeError, RuntimeError):  # freed, or changed in place since
+        with suppress(AttributeError, RuntimeError):  # a saved tensor was freed, or changed in place since then
             if raw is None:
                 values[name] = getattr(node, f"_saved_{name}")
             elif not isinstance(raw, (list, tuple)) and raw.unpack_hook is None:

@@ -1,4 +1,4 @@
-"""A trace of an update's calls: which parameters went into each tensor, and which calls cut it off from them.
+"""A trace of the PyTorch calls in an update, to find the calls that cut a tensor off from parameters.
 
 A TorchFunctionMode records every PyTorch call from one backward pass to the next, in a few updates of each call path.
 Unlike autograd's graph, the trace also follows tensors that do not require a gradient.
@@ -25,20 +25,20 @@ from .autograd_graph import grad_fn_of, leaves
 
 _MOST_OPS = 20_000
 _LITERAL = 6  # a number of at most this many characters may also be a literal in the learner's code
-_MOST_WAITING = 16  # call paths that wait for a trace, and backward passes until one stops waiting
+_MOST_WAITING = 16  # limit on the number of call paths that wait for a trace, and of backward passes that each waits
 TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
 _SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
 _WEIGHTS = ("mul", "mul_", "div", "div_", "__rmul__", "__rdiv__", "true_divide", "neg", "__imul__", "__itruediv__")
 _SAME = ("float", "double", "half", "to", "squeeze", "view", "reshape", "clone", "contiguous", "mean", "type")
 _QUIET = ("requires_grad_", "retain_grad", "register_hook", "zero_", "__repr__", "__format__", "backward", "__set__")
-_FLAT = ("round", "sign", "floor", "ceil", "trunc", "round_", "sign_")  # their gradient is 0 wherever it is defined
+_FLAT = ("round", "sign", "floor", "ceil", "trunc", "round_", "sign_")  # functions whose gradient is 0 or undefined
 _VIEWS = ("data", "T", "mT", "H", "mH", "real", "imag")
 _MADE = ("tensor", "as_tensor", "from_numpy")
 
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """A call that made a tensor or read a number. An Op without ``lines`` is a parameter or an untraced tensor."""
+    """A PyTorch call that made a tensor or read a number. Without ``lines``, it is a parameter or untraced value."""
 
     name: str
     inputs: tuple[Op, ...] = ()
@@ -70,7 +70,7 @@ class Op:
 
     @property
     def lost(self) -> int:
-        """Parameters in the graph of an argument that are not in the graph of the result."""
+        """The set of parameters that are in the graph of an argument but not in the graph of the result."""
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
@@ -108,7 +108,7 @@ def cuts(op: Op) -> list[Op]:
 
 
 class OpTrace(TorchFunctionMode):
-    """A mode that traces the calls in some updates; it is below all of the learner's modes and changes no results."""
+    """A mode, below all of the learner's modes, that traces PyTorch calls in some updates and changes no result."""
 
     def __init__(self, index: ParamIndex) -> None:
         super().__init__()
@@ -121,10 +121,10 @@ class OpTrace(TorchFunctionMode):
         """Each number that was read from a tensor, None for a common literal, with the call that read it."""
         self.changes: list[tuple[Op, Op]] = []
         """Each call that changed a tensor in place, with the call that had made the tensor."""
-        self._waiting: dict[int, int] = {}  # call path -> number of passes until it stops waiting
+        self._waiting: dict[int, int] = {}  # number of passes until each call path stops waiting
         self._count = 0
         self.on = self._was_on = False
-        self._placed = 0  # id of the thread whose mode stack it is on; 0 if there is none
+        self._placed = 0  # id of the thread that has this mode on its stack, or 0
         self.busy = False
         """True while an optimizer steps, or a model is called without gradients: then nothing is traced."""
 
@@ -166,7 +166,7 @@ class OpTrace(TorchFunctionMode):
         method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
         op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
         if not results:
-            exact = type(result) is float and len(repr(result)) > _LITERAL  # not a common literal such as 0.5
+            exact = type(result) is float and len(repr(result)) > _LITERAL  # False for common literals such as 0.5
             self.numbers.append((result if exact else None, op))
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
@@ -199,26 +199,26 @@ class OpTrace(TorchFunctionMode):
                 op = node.metadata[self._key] = self._untraced(tensor)
             return op
         reference, plain = self._plain.get(id(tensor), (None, None))
-        # Only parameters that are already watched: reading the .grad of another thread's parameter can crash Python.
+        # Only watched parameters are looked up, since reading the .grad of another thread's parameter can crash Python.
         bits = self._index.known_bits([tensor])
-        reach = bits * tensor.requires_grad  # not 0 for a tensor that an optimizer changes, such as an image
+        reach = bits * tensor.requires_grad  # also nonzero for other watched tensors, such as an optimized image
         if reference is not None and reference() is tensor and plain is not None and not reach:
             return plain
         return Op("parameter" if bits else "", (), (), reach, bits, tuple(tensor.shape), bool(bits))
 
     def of(self, node: Any) -> Op | None:
-        """Return the call that made a node of a graph; None if it was not traced."""
+        """Return the Op of the call that made a node of a graph, or None if the call was not traced."""
         return node.metadata.get(self._key)
 
     def _untraced(self, tensor: Tensor) -> Op:
-        """Return an Op for a tensor whose graph was not made by a traced call, such as a custom Function's result."""
+        """Return an Op for a tensor whose graph no traced call has made, for example a custom Function's result."""
         reach = self._index.known_bits(leaf for leaf, _ in leaves(tensor.grad_fn))
-        if not reach:  # its graph is made only when backward() runs, as with a reentrant checkpoint
+        if not reach:  # a reentrant checkpoint makes its graph only in backward(), so assume all parameters
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
 
     def module_result(self, result: Any, arguments: Any, params: int) -> None:
-        """Record the results of a module whose calls were not traced, because gradients were disabled."""
+        """Record a call to a module as one Op, because calls inside it are not traced while gradients are disabled."""
         inputs = (*self._inputs(flat(arguments)), Op("parameter", reach=params, made_of=params))
         made_of = union_bits(inner.made_of for inner in inputs)
         lines = call_lines(sys._getframe(2))
@@ -233,12 +233,12 @@ class OpTrace(TorchFunctionMode):
         return bool(self._waiting)
 
     def ask(self, call_path: int) -> None:
-        """Trace the update that leads to the next backward pass of this call path."""
+        """Request a trace of the update that leads to the next backward pass of this call path."""
         if len(self._waiting) < _MOST_WAITING:
             self._waiting[call_path] = _MOST_WAITING
 
     def start(self) -> None:
-        """Start tracing, unless something was compiled: Dynamo would recompile it for each mode."""
+        """Start tracing, unless torch.compile was called, because it would compile the code again under the mode."""
         self.busy = False
         if _torch.compiled_anything():
             self.failure = self.failure or "torch.compile was called"
@@ -248,29 +248,29 @@ class OpTrace(TorchFunctionMode):
                 try:
                     _restack(self, placed=True)
                     self._placed = threading.get_ident()
-                except AttributeError:  # this version of PyTorch has other names
+                except AttributeError:  # this version of PyTorch lacks functions that ``_restack`` calls
                     self.on = False
 
     def before_backward(self) -> None:
-        """Take the mode off the stack before ``Tensor.backward``, which would put it back afterwards."""
+        """Take the mode off the stack before ``Tensor.backward`` runs, because that call would put the mode back."""
         self._was_on, self.on = self.on or self._was_on, False
         self.settle()
 
     def pass_begins(self, call_path: int) -> bool:
-        """Stop tracing while a backward pass runs; return whether its update was traced."""
+        """Stop tracing while a backward pass runs, and return whether the update that led to the pass was traced."""
         was_on, self.on, self._was_on = self.on or self._was_on, False, False
         self._waiting = {path: left - 1 for path, left in self._waiting.items() if left > 1 and path != call_path}
         return was_on
 
     def pass_ended(self) -> None:
-        """Continue tracing if another call path waits; otherwise forget the trace."""
+        """Start tracing the next update if a call path waits for a trace; otherwise forget the last trace."""
         if self._waiting:
             self.start()
         else:
             self._forget()
 
     def stop(self) -> None:
-        """Stop tracing until the next start, and forget the trace."""
+        """Stop tracing until the next call to ``start()``, and forget the trace."""
         self.on = False
         self._forget()
 
@@ -280,8 +280,8 @@ class OpTrace(TorchFunctionMode):
         self.changes.clear()
 
     def settle(self) -> None:
-        """Take the mode off the stack of this thread, unless it is tracing."""
-        if self._placed == threading.get_ident() and not self.on:  # each thread has its own modes
+        """Take the mode off the stack of the calling thread if the mode is on that stack and is not tracing."""
+        if self._placed == threading.get_ident() and not self.on:  # each thread has its own stack of modes
             _restack(self, placed=False)
             self._placed = 0
 
@@ -292,7 +292,7 @@ class OpTrace(TorchFunctionMode):
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Yield the elements of nested lists, tuples and dictionary values, or the value itself if it is none of these."""
+    """Yield the innermost elements of nested lists, tuples and dictionaries, or ``value`` if it is none of these."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
     if inner is None:
         yield value
@@ -302,13 +302,13 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def _no_logarithms(value: Any) -> bool:
-    """Return whether a CPU tensor has no negative and some positive values, unlike log-probabilities."""
+    """Return whether ``value`` is a CPU tensor with positive and no negative elements, unlike log-probabilities."""
     plain = isinstance(value, Tensor) and value.device.type == "cpu" and value.numel() > 0
     return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 
 
 def _restack(mode: OpTrace, *, placed: bool) -> None:
-    """Put a mode below all others, since leaving a mode's block pops the topmost mode, or take it off the stack."""
+    """Put ``mode`` at the bottom of the stack, so that no other mode's exit pops it, or remove it if not ``placed``."""
     pop, push = _torch.pop_function_mode, _torch.push_function_mode
     modes = [pop() for _ in range(_torch.function_stack_size())]
     others = [each for each in reversed(modes) if each is not mode]

@@ -20,8 +20,8 @@ from ..source.calls import updates_by_hand
 from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
-_VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
-_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients; more, since accumulation takes several passes
+_VALUE_CHECKS = 12  # number of passes before which the existing gradients are read
+_VALUE_CHECKS_AFTER = 24  # number of passes after which the gradients are read, enough for accumulation
 
 
 class BackwardListener(Listener):
@@ -32,19 +32,19 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher(log.trace)
         self._retained = 0
-        self._steps = -1  # number of steps when the last pass began
-        self._call = threading.local()  # its has_grads is True if this thread's backward() got gradients
+        self._steps = -1  # number of steps, of any optimizer, when the last pass began
+        self._call = threading.local()  # has_grads: whether this thread's last backward() received gradients
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._began: dict[int, int] = {}  # call path -> sequence number when its last pass began
+        self._began: dict[int, int] = {}  # autograd's sequence number when each call path's last pass began
 
     def hooks(self) -> list[Any]:
-        """Start the trace if the next update is to be traced; return it as a handle, whose removal ends the trace."""
+        """Return a list with the trace as a handle, and start the trace now if the next update is to be traced."""
         if not self.log.passes.count or self.log.trace.waits:
             self.log.trace.start()
         return [self.log.trace]
 
     def patch(self, patches: Patches) -> None:
-        """Replace the functions that every backward pass calls."""
+        """Replace ``Tensor.backward`` and the functions of autograd that every backward pass calls."""
         patches.replace(*_torch.locate("engine_run_backward"), self._run_backward)
         patches.replace(*_torch.locate("make_grads"), self.around(self._note_grads, anywhere=True))
         patches.replace(Tensor, "backward", self.around(self._before_backward))
@@ -139,7 +139,7 @@ class BackwardListener(Listener):
             passes.compiled = self._watcher.compiled
             self._inspect_graph(backward, node)
         self._steps = log.steps
-        if backward.create:  # create_graph replaces .grad: the old tensors stay alive so that their ids are not reused
+        if backward.create:  # keep the tensors in .grad, which create_graph replaces, so that their ids are not reused
             passes.replaced = index.grads(backward.present)
         if backward.present and (self._checks or index.wanted_values & backward.present):
             self._checks = max(0, self._checks - 1)
@@ -149,7 +149,7 @@ class BackwardListener(Listener):
         return backward
 
     def _moved_by_hand(self, present: int, site: Site) -> None:
-        """Emit a step of the learner's own code if weights that have a gradient have changed."""
+        """Emit a step by MANUAL_UPDATE if weights with a gradient have changed since the weights were last recorded."""
         log = self.log
         if moved := log.index.weights_changed() & present:
             log.passes.last_update = _torch.sequence_number()

@@ -1,4 +1,4 @@
-"""The event log, which holds the watched objects and the pending events, and the base class of listeners."""
+"""The log of watched objects and pending events, and the base class of the listeners that fill the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_LINES = 2048
 
 
 class WatchedThread:
-    """The watched thread, and other threads that train during the watch and did not start before it."""
+    """The thread that is watched, and a record of other threads that started and trained during the watch."""
 
     def __init__(self) -> None:
         self.ident = 0
@@ -47,7 +47,7 @@ class WatchedThread:
 
     @property
     def followed(self) -> str:
-        """The name of the watched thread; "" if it is the one that began the watch."""
+        """The name of the watched thread, or "" if the watch was begun on that thread."""
         return "" if self._watched is self._first else self._watched.name
 
     def listen(self) -> None:
@@ -71,9 +71,9 @@ class WatchedThread:
         return bool(self.ident) and self.may_change and threading.current_thread() not in self._older
 
     def goes_over(self, *, trained: bool) -> bool:
-        """Watch the calling thread, which is about to train, if possible; return whether it is the watched one now.
+        """Watch the calling thread, which is about to train, if that is allowed, and return whether it is watched now.
 
-        If the watched thread has ``trained``, it is replaced only after it has ended, since threads may take turns.
+        If the previous thread has ``trained``, it is replaced only after it has ended, since threads may take turns.
         """
         if self._trains_by_itself():
             if trained and self._watched.is_alive():
@@ -84,7 +84,7 @@ class WatchedThread:
         return self.is_here()
 
     def steps_elsewhere(self) -> None:
-        """Record that the calling thread trains and is not watched."""
+        """Record the calling thread as one that trains but is not watched."""
         if self._trains_by_itself():
             self.beside[threading.get_ident()] = threading.current_thread().name
 
@@ -117,10 +117,10 @@ class Passes:
 
 
 class EventLog:
-    """Holds the watched parameters, models and optimizers, and passes events on in batches."""
+    """Holds the watched parameters, models and optimizers, and passes events in batches to the function ``judge``."""
 
     def __init__(self, judge: Callable[[list[Event]], None]) -> None:
-        """Create a log that passes its events to ``judge``, in order and in batches of a few hundred."""
+        """Create a log that passes its events to ``judge`` in order, in batches that grow from 24 to 512 events."""
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
         """Events that have not been passed on yet."""
@@ -146,7 +146,7 @@ class EventLog:
         """The doctor's own error that ended the watch; "" if there was none."""
 
     def give_up(self, error: Exception) -> None:
-        """Stop watching after an error of the doctor itself; the learner's loop continues."""
+        """Stop watching because of an error in the doctor itself, and let the learner's loop continue."""
         self.failure = f"{type(error).__name__}: {error}"
         self.thread.ignore()
         self.trace.on = False
@@ -157,12 +157,12 @@ class EventLog:
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
-            # autograd's threads are not started by Python; the learner's own threads may also run a backward pass
+            # unlike the learner's threads, which may also run a backward pass, autograd's are not started by Python
             and isinstance(threading.current_thread(), threading._DummyThread)
         )
 
     def emit(self, event: Event) -> None:
-        """Add an event; pass on all events if there are many and no backward pass or step is running."""
+        """Add an event. Flush the events if there are many and no pass or step is running, or if there are too many."""
         self.events.append(event)
         pending = len(self.events)
         if pending >= self._flush_at:
@@ -172,19 +172,19 @@ class EventLog:
                 self.flush()
 
     def flush(self) -> None:
-        """Pass on all pending events."""
+        """Pass all pending events to ``judge``, the function given to the constructor."""
         events, self.events = self.events, []
         fetch_norms(events)
         self._judge(events)
 
     def forget_unfinished(self) -> None:
-        """Remove a step whose closure is running, and later events: the step would seem to have no backward passes."""
+        """Remove a step whose closure is running, and later events, since the step would seem to have no passes."""
         index = next((index for index, event in enumerate(self.events) if event in self.stepping), len(self.events))
         del self.events[index:]
         self.stepping.clear()
 
     def detect_changes(self, params: int = -1) -> int:
-        """Emit events for gradients cleared or edited by the learner's code; return the parameters with a gradient."""
+        """Emit events for gradients that the learner's code cleared or edited. Return the parameters with gradients."""
         index = self.index
         present, lost, changed = index.changes(params)
         if lost:
@@ -200,9 +200,9 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return the record of an optimizer, or of the one inside a trainer's wrapper, and watch it from now on.
+        """Return the record of an optimizer, or of the optimizer inside a trainer's wrapper, and watch it from now on.
 
-        ``lines`` are the learner's lines that led to its creation, the innermost first; empty if they are unknown.
+        ``lines`` are the learner's lines that led to the optimizer's creation, the innermost first, or () if unknown.
         """
         optimizer = wrapped_optimizer(optimizer)
         watched = self.optimizers.find(optimizer)
@@ -218,13 +218,13 @@ class EventLog:
     def cleared(self, site: Site, params: int) -> None:
         """Record a call to ``zero_grad()`` after it has run."""
         self.note_callers(site)
-        self.index.changes(params)  # earlier changes no longer matter
+        self.index.changes(params)  # changes up to this clear are not reported
         self.index.with_new_grad &= ~params
         self.passes.last_update = _torch.sequence_number()
         self.emit(Clear(site, params))
 
     def note_callers(self, site: Site) -> None:
-        """Record the learner's lines that led to ``site``, at the first event there."""
+        """Record the learner's lines that led to ``site``, unless they are already recorded."""
         if site not in self.callers and len(self.callers) < _MOST_LINES:
             self.callers[site] = call_lines(sys._getframe(2))
 
@@ -233,7 +233,7 @@ class EventLog:
         return self.callers.get(site, (site,))
 
     def files(self) -> set[str]:
-        """Return the learner's files with lines that led to events."""
+        """Return the names of the learner's files that contain lines which led to events."""
         return {file for path in self.callers.values() for file, _ in path if file}
 
     def find_names(self, frame: FrameType | None, *, optimizer: int = -1, params: int = 0) -> None:
@@ -247,7 +247,7 @@ class EventLog:
 
 
 def never_raises(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method of an object with a ``log``, so that its errors end the watch and not the learner's loop."""
+    """Decorate a method of an object that has a ``log``, so that an error in the method ends only the watch."""
 
     @wraps(method)
     def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -270,7 +270,7 @@ class Listener:
         self._nested = False
 
     def patch(self, patches: Patches) -> None:
-        """Replace functions of PyTorch; ``patches`` restores them at the end."""
+        """Replace functions of PyTorch through ``patches``, which restores them at the end of the watch."""
 
     def hooks(self) -> list[Any]:
         """Register hooks, if the listener has any, and return their handles."""
@@ -279,9 +279,9 @@ class Listener:
     def around(
         self, before: _Callback | None = None, after: _Callback | None = None, *, anywhere: bool = False
     ) -> Callable[[Original], Any]:
-        """Return a wrapper that calls ``before(*args)``, the original, and ``after(result, *args)``.
+        """Return a function that makes a wrapper around an Original, with calls to ``before`` and ``after``.
 
-        ``before`` and ``after`` are called on the watched thread only, unless ``anywhere`` is True.
+        ``before(*args)`` and ``after(result, *args)`` run on the watched thread only, unless ``anywhere`` is True.
         """
 
         def make(original: Original) -> Any:
@@ -298,9 +298,9 @@ class Listener:
         return make
 
     def outermost(self, after: _Callback, before: _Callback = lambda owner: None) -> Callable[[Original], Any]:
-        """Return a wrapper that calls ``value = before(owner)``, the original, and ``after(owner, value, ...)``.
+        """Return a function that wraps an Original in ``value = before(owner)`` and ``after(owner, value, *args)``.
 
-        Calls made inside the original, on any object, are not the learner's and run without ``before`` and ``after``.
+        Only the learner's call is wrapped: calls inside the original, on any object, skip ``before`` and ``after``.
         """
 
         def make(original: Original) -> Any:

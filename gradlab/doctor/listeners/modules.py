@@ -23,14 +23,14 @@ from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
-_CHECKED = 64  # calls to a module whose arguments are checked for outputs of other modules
+_CHECKED = 64  # number of first calls to a module whose arguments are checked for outputs of other modules
 _MOST_HASHED_ELEMENTS = 1_000_000
 _MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
 class ModuleListener(Listener):
-    """Listens to modules: outermost calls by the learner's code, modes, zero_grad(), state dicts and new parameters."""
+    """Listens for the learner's outermost calls to modules, train(), zero_grad(), state dicts and new parameters."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -56,7 +56,7 @@ class ModuleListener(Listener):
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
     def _before_compile(self, *args: Any, **kwargs: Any) -> None:
-        self.log.trace.remove()  # code that is compiled under a mode would be compiled again without it
+        self.log.trace.remove()  # code compiled while the mode is on would be compiled again without the mode
 
     def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling
@@ -71,7 +71,7 @@ class ModuleListener(Listener):
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
                 result = original.call(module, *args, **kwargs)
-                # a backward pass inside means that forward() itself needs gradients
+                # If a backward pass ran during the call, forward() itself needs gradients.
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._note_unused_graph(forward, result)
                 if (node := grad_fn_of(result)) is not None:
@@ -126,7 +126,7 @@ class ModuleListener(Listener):
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return a hash of a small CPU tensor's values, a fixed number for another tensor, a new one otherwise."""
+        """Return an int that identifies a tensor (by values if small and on the CPU), or a new int for a non-tensor."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)
@@ -150,7 +150,7 @@ class ModuleListener(Listener):
             self._states[tensor] = tensor._version, self.log.steps, site
 
     def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **kwargs: Any) -> None:
-        """Record the load if the tensors are the object's own and have changed since ``state_dict()``."""
+        """Record a load of tensors that are the object's own and have changed since ``state_dict()`` returned them."""
         loaded, log = list(_plain_tensors(state_dict)), self.log
         records = [self._states.get(tensor) for tensor in loaded]
         optimizes = isinstance(owner, Optimizer)
@@ -164,13 +164,13 @@ class ModuleListener(Listener):
                 load.times, load.steps = load.times + 1, log.steps - steps
                 break
         for tensor, (*_, dict_site) in zip(loaded, records, strict=True):
-            self._states[tensor] = tensor._version + 1, log.steps, dict_site  # the load itself writes once
+            self._states[tensor] = tensor._version + 1, log.steps, dict_site  # the load increments each version once
 
     @never_raises
     def _registered(self, module: nn.Module, name: str, part: Any) -> None:
         if isinstance(part, nn.Parameter) and self.log.is_watched_thread():
             self.log.models.put(module, name, part, call_site())
-        again = isinstance(part, nn.Module)  # it may replace a part of a model
+        again = isinstance(part, nn.Module)  # a new submodule may replace a part of a model
         if (self.log.optimizers or not again) and self.log.is_watched_thread():
             for param in part.parameters() if again else [part]:
                 if isinstance(param, Tensor):

@@ -21,7 +21,7 @@ from ..state.watched import WatchedOptimizer
 from .event_log import EventLog, Listener, never_raises
 
 _FROZEN_CHECK_EVERY = 8  # steps
-_PARAMS, _ELEMENTS = 3, 64  # weights of an optimizer, and elements of each, that are compared to detect changes
+_PARAMS, _ELEMENTS = 3, 64  # numbers of weights, and of elements in each, that are compared to detect changes
 
 
 class OptimizerListener(Listener):
@@ -49,7 +49,7 @@ class OptimizerListener(Listener):
             watched = log.optimizer(optimizer, lines)
             for param in _params(optimizer)[:1] if lines else ():
                 newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
-                if (previous := newest.get(lines[0])) is not None:  # an optimizer that never stepped is skipped
+                if (previous := newest.get(lines[0])) is not None:  # only an optimizer that stepped becomes a parent
                     watched.parent = previous if previous.written >= 0 else previous.parent
                     previous.parent = None
                 newest[lines[0]] = watched
@@ -61,7 +61,7 @@ class OptimizerListener(Listener):
             log.thread.steps_elsewhere()
             return
         if wrapped_optimizer(optimizer) is not optimizer:
-            return  # the step of the wrapped optimizer counts
+            return  # only the step of the wrapped optimizer is recorded
         watched = log.optimizer(optimizer)
         number, params, current = watched.number, watched.params, log.passes.current
         if current is not None:
@@ -93,7 +93,7 @@ class OptimizerListener(Listener):
         log.emit(step)
 
     def _copy_frozen(self, watched: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Copy values of weights that have a gradient but require none, every 8th step or whenever there were any."""
+        """Copy values of weights that have a gradient but require none, every 8th step or if the last copy had any."""
         watched.frozen_checks += 1
         if watched.frozen_checks % _FROZEN_CHECK_EVERY == 0 or watched.frozen:
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
@@ -128,7 +128,7 @@ def _written(optimizer: Optimizer) -> int:
 
 
 def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return the predecessor count at an optimizer's first step; 0 later or if the last had no momentum or averages."""
+    """Return the number of predecessors at an optimizer's first step, or 0 later or if the last one had no momentum."""
     parent, watched.parent = watched.parent, None
     if parent is None or watched.written >= 0:
         return 0
@@ -138,7 +138,7 @@ def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written
     else:
         same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
     watched.predecessors = parent.predecessors + 1 if same else 0
-    watched.values = []  # stored from now on, even if the weights were not the parent's this time
+    watched.values = []  # later steps store values, even if this optimizer did not begin with its parent's weights
     return watched.predecessors if parent.has_memory else 0
 
 
@@ -155,6 +155,6 @@ def _values(params: list[Tensor]) -> list[Tensor] | None:
 
 
 def _has_memory(optimizer: Optimizer) -> bool:
-    """Return whether an optimizer's state has tensors of the shape of its weights, such as momentum or averages."""
+    """Return whether an optimizer's state has tensors with the shape of a weight, such as momentum or averages."""
     states = [(param, optimizer.state.get(param, {})) for param in _params(optimizer)[:_PARAMS]]
     return any(isinstance(x, Tensor) and x.shape == param.shape for param, state in states for x in state.values())

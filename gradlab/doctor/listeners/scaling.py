@@ -19,7 +19,7 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Watches ``GradScaler`` and, as clip functions may be imported by name, the functions that they call."""
+    """Watches GradScaler, and the functions that clip functions call, since clip functions may be imported by name."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of ``GradScaler``, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
@@ -35,7 +35,7 @@ class ScalingListener(Listener):
         if not scaler.is_enabled():
             return
         self.log.scales = True
-        # Iterating over a generator would take its items from the learner's loop.
+        # A generator is left alone, because iterating over it would take its items away from the learner's loop.
         for tensor in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(tensor, Tensor):
                 mark_scaled(tensor)

@@ -42,7 +42,7 @@ def _planned_length(scheduler: Any) -> int:
 
 
 def _bound_values(function: Any) -> dict[str, Any]:
-    named = dict(getattr(function, "keywords", {}))  # a partial, as in transformers' schedules
+    named = dict(getattr(function, "keywords", {}))  # arguments of a functools.partial, as in transformers' schedules
     if inspect.isfunction(function):
         closure = inspect.getclosurevars(function)
         named |= {**closure.globals, **closure.nonlocals}
@@ -50,7 +50,7 @@ def _bound_values(function: Any) -> dict[str, Any]:
 
 
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
-    """Return whether a step is in two loops without the creation, and the iterations of the outer (or only) loop."""
+    """Return whether two loops contain a scheduler's step, not its creation, and the outer loop's iterations, or 0."""
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
     loops = [loop for loop in loops_around(lines) if loop not in around]
@@ -64,13 +64,13 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> lines that led to its creation
+        self._creation_lines: WeakIdKeyDictionary = WeakIdKeyDictionary()  # lines that led to each scheduler's creation
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: Patches) -> None:
-        """Replace the constructors of all schedulers and their ``step``; of LRScheduler itself, ``_update_lr`` instead.
+        """Replace ``__init__`` of all schedulers, and their ``step`` or, for LRScheduler itself, ``_update_lr``.
 
-        LRScheduler.step finds the line for its warning by stack depth, so a wrapper around it would change that line.
+        ``LRScheduler.step`` finds the line for its warning by stack depth, so a wrapper would change that line.
         """
         update_lr, _ = _torch.locate("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
@@ -85,7 +85,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        """Return the largest learning rate of a scheduler's optimizer; NaN if there is none or if any is on a GPU."""
+        """Return the largest learning rate of a scheduler's optimizer, or NaN if it has none or if any is on a GPU."""
         groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
         rates = [group.get("lr", math.nan) for group in groups]
         waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)
@@ -101,7 +101,7 @@ class SchedulerListener(Listener):
             event = Schedule(call_site(), watched.number, plan, before, self._rate(scheduler))
             event.other = self.log.optimizers.stepping_instead(watched) if watched.written < 0 else -1
             if plan.mode and metrics is not None:
-                event.metric = float(metrics)  # as the scheduler itself does
+                event.metric = float(metrics)  # ReduceLROnPlateau converts its metric in the same way
             self.log.emit(event)
 
     def _plan(self, scheduler: Any, chain: list[FrameType]) -> SchedulePlan:

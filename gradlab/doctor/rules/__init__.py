@@ -1,6 +1,6 @@
-"""The doctor's rules, in one file per theme. Each rule receives facts about the loop, and reports findings.
+"""The doctor's rules, in one file per theme. Each rule receives facts about the training loop and reports findings.
 
-A false alarm costs more trust than a miss, so if a single occurrence could be chance, a rule waits until it repeats.
+A false alarm costs more trust than a miss, so a rule waits for a second occurrence if the first could be chance.
 RULES is collected automatically: it holds every subclass of Rule that has codes and is defined in this folder.
 """
 
@@ -25,7 +25,7 @@ KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 
 
 def check_codes(codes: Iterable[str], where: str) -> None:
-    """Raise TypeError for a str or non-iterable, and ValueError for an unknown code; ``where`` begins the message."""
+    """Raise TypeError if ``codes`` is a str or not iterable, or ValueError for an unknown code; both name ``where``."""
     if isinstance(codes, str) or not isinstance(codes, Iterable):
         raise TypeError(f"{where} must be a list of codes such as ['missing-zero-grad'], got {codes!r}")
     for code in codes:

@@ -1,4 +1,4 @@
-"""Rules for gradient accumulation: windows cleared midway, dropped at the end, or summed instead of averaged."""
+"""Rules for gradient accumulation: gradients that are cleared too early, get no step, or are not averaged."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_STEPS_PER_LONGER = 5  # minimum number of steps per step that applies several batches
-_MIN_PILED_UP = 8  # batches without a step
+_STEPS_PER_LONGER = 5  # minimum number of steps for each step that applies several batches
+_MIN_PILED_UP = 8  # minimum number of batches without a step
 _DIVISION_TOLERANCE = 0.01
-_UNEQUAL_TARGETS_RATIO = 1.25  # largest number of targets, divided by the smallest
+_UNEQUAL_TARGETS_RATIO = 1.25  # minimum ratio of the largest to the smallest number of targets
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
-    """Return the passes that were cleared before any step used them, and whose call path occurs in the step's window.
+    """Return the backward passes that were cleared unused before a step that applies other passes of their call path.
 
-    A pass counts only if all nonzero gradients that it added to this optimizer's parameters were cleared.
+    A pass counts only if all nonzero gradients that it added to the parameters of the step were cleared.
     """
     routes = {backward.call_path for backward in facts.fresh}
     return [
@@ -40,7 +40,7 @@ def lost_in(facts: StepFacts) -> list[Any]:
 
 
 class ZeroGradInMicroBatch(Rule):
-    """``zero_grad()`` runs inside a window of micro-batches, so a step applies only the last of them."""
+    """``zero_grad()`` runs between the micro-batches of an update, so the step applies only the last micro-batch."""
 
     ZERO_GRAD_IN_MICRO_BATCH = Code(
         "zero-grad-in-micro-batch",
@@ -66,7 +66,7 @@ class ZeroGradInMicroBatch(Rule):
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, proof, edit, of=optimizer)
 
     def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
-        """Return whether a clear and the passes have the same innermost loop, as far as their lines are known."""
+        """Return whether the line ``clear`` and the last of ``fresh`` are, or may be, directly inside the same loop."""
         if clear == NO_SITE:
             return len(fresh) == 1
         path = self.log.path
@@ -75,7 +75,7 @@ class ZeroGradInMicroBatch(Rule):
 
 
 class WindowDropped(Rule):
-    """The shorter last window of an epoch gets no step of its own, or the first window of the training is too short."""
+    """The last micro-batches of an epoch get no step of their own, or the first step applies too few micro-batches."""
 
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
@@ -94,7 +94,7 @@ class WindowDropped(Rule):
     ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
     def _begin(self) -> None:
-        # optimizer -> numbers of applied and of lost batches -> number of such updates, and the batches last lost
+        # By optimizer and numbers of (applied, lost) batches: the number of such updates, and the last lost batches.
         self._wiped: defaultdict[int, dict[tuple[int, int], tuple[int, list[Any]]]] = defaultdict(dict)
         self._odd: dict[int, str] = {}
 
@@ -114,7 +114,7 @@ class WindowDropped(Rule):
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [case for (size, lost), case in self._wiped[optimizer].items() if size == window and lost < window]
             left = left_in(self.context, optimizer)
-            alone = len(self.state.lines[optimizer]) == 1  # all its passes come from one line
+            alone = len(self.state.lines[optimizer]) == 1  # True if the optimizer's passes all come from one line
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
@@ -137,10 +137,10 @@ class WindowDropped(Rule):
 
 
 def leaks(sizes: list[int]) -> bool:
-    """Return whether exactly the first window of each epoch, from the second epoch on, is longer than the others.
+    """Return whether, from the second epoch on, exactly the first step of each epoch applies extra micro-batches.
 
-    If the last micro-batches of an epoch get no step, every epoch has the same number of steps, k, and the first step
-    of the next epoch applies these micro-batches as well: steps k + 1, 2 k + 1, ... are longer.
+    ``sizes`` has the number of micro-batches of each step. If the last ones of an epoch get no step, the first step of
+    the next epoch applies them as well: with k steps per epoch, steps k + 1, 2 k + 1, ... apply more than the others.
     """
     window = sizes[0]
     longer = [index for index, size in enumerate(sizes) if size != window]
@@ -151,11 +151,11 @@ def leaks(sizes: list[int]) -> bool:
 
 
 class StepLeftOut(Rule):
-    """A loop that steps after every batch sometimes omits a step, and the next step also applies the omitted batch.
+    """A loop that steps after every batch sometimes omits the step, so that the next step applies this batch as well.
 
     The evidence is that nearly all steps apply one batch and a few in between apply several of the same call path, or
-    that many batches pile up without a step. It is a hint: probably a guard against outliers skips ``zero_grad()`` with
-    the step, but applying these batches later may be intentional.
+    that many batches pile up without a step. The finding is a hint: a guard against outliers probably skips
+    ``zero_grad()`` together with the step, but the loop may also apply the batches later on purpose.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
@@ -165,9 +165,9 @@ class StepLeftOut(Rule):
     )
 
     def _begin(self) -> None:
-        self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
+        self._others: set[int] = set()  # optimizers with edited gradients, or with passes of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # optimizer -> longest list of unused passes that a clear discarded
+        self._pile: dict[int, list[Backward]] = {}  # each optimizer's longest list of passes that were cleared unused
 
     def step(self, facts: StepFacts) -> None:
         optimizer, fresh = facts.step.optimizer, facts.fresh
@@ -183,7 +183,7 @@ class StepLeftOut(Rule):
     def end(self, *, normal: bool) -> None:
         for optimizer, last in self.state.last.items():
             longer = self._longer[optimizer]
-            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # if consecutive, the window has grown
+            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # adjacent updates mean a longer window
             if optimizer in self._others or not last.fresh or last.number < _STEPS_PER_LONGER * max(1, len(longer)):
                 continue
             route = last.fresh[0].call_path
@@ -201,18 +201,18 @@ class StepLeftOut(Rule):
 
 
 def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
-    """Return the passes in an optimizer's unedited gradients that no step has used and no scaler has skipped."""
+    """Return the backward passes in an optimizer's unedited gradients that no step used and no scaler skipped."""
     groups = context.state.groups(context.state.params_of[optimizer])
     left = {entry.backward.number: entry.backward for group in groups for entry in group.fresh if not group.edited}
     return [backward for backward in left.values() if not backward.skipped_by_scaler]
 
 
 class LossNotDivided(Rule):
-    """The mean losses of a window are not divided by its length, are divided twice, or average unequal target counts.
+    """The mean losses of n micro-batches are not divided by n, are divided twice, or average unequal target counts.
 
-    The evidence is in the graph of each loss: a factor of 1 / n (for n micro-batches) occurs twice; or it does not
-    occur, and the total weight of the means is nearer to 1 than to 1 / n. It is only a hint, since a smaller learning
-    rate compensates for the missing division, and a sum over tasks looks the same.
+    The evidence is in the graph of each loss: either a factor of 1 / n occurs twice, or it does not occur at all and
+    the total weight of the means is nearer to 1 than to 1 / n. The finding is only a hint, since a smaller learning
+    rate compensates for a missing division, and a sum over tasks looks the same.
     """
 
     LOSS_NOT_DIVIDED = Code(
@@ -236,7 +236,7 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # counts of window sizes, by optimizer
 
     def step(self, facts: StepFacts) -> None:
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
@@ -259,7 +259,7 @@ class LossNotDivided(Rule):
             self.report(self.LOSS_NOT_DIVIDED, site, f"{proof}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
-            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise, losses are weighted by targets
+            and len({round(backward.mass, 6) for backward in later}) == 1  # unequal if the loop weights its losses
             and max(tokens) > _UNEQUAL_TARGETS_RATIO * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
@@ -267,7 +267,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether no mean loss was divided by about ``count`` or multiplied, for example by the batch size."""
+        """Return whether the mean losses were neither divided by about ``count`` nor multiplied by more than 1."""
         scales = [scale for backward in later for scale in backward.scales]
         light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 EditLike = Edit | Cause | None | Callable[[], Edit | Cause | None]
 """An edit, a Cause if only its location is known, None if neither is, or a function that returns one of these later."""
 
-_MOST_LISTED = 32  # backward passes; if more have gaps between them, only the first and last numbers are shown
+_MOST_LISTED = 32  # largest number of passes with gaps to list; a longer list gives only the first and last number
 
 
 class RuleContext:
@@ -54,10 +54,10 @@ class RuleContext:
         self.state = GradState()
 
     def look_for_edits(self) -> None:
-        """Add the location to edit and the excerpt to each finding, at the end of the watch.
+        """Add a source excerpt and, if it is found, the location to edit to each finding, at the end of the watch.
 
-        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error, its
-        message is added to ``lost_places``, and the finding gets no location.
+        A line of Python replaces the finding's fix only if the edited file can be parsed. If the search for an edit
+        raises an error, the error's message is added to ``lost_places``, and the finding gets no location.
         """
         for key, finding in self.findings.items():
             edit = self.edits.get(key)
@@ -76,7 +76,7 @@ class RuleContext:
         return any(name == code.name for name, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return an optimizer's name in the learner's code; if it has none, "Adam" or "Adam (the second optimizer)"."""
+        """Return an optimizer's name in the learner's code or, without one, text like "Adam (the second optimizer)"."""
         if name := self.log.names.optimizer(optimizer):
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
@@ -89,12 +89,12 @@ class RuleContext:
         return self.log.names.optimizers.get(optimizer, [])
 
     def full_name(self, optimizer: int) -> str:
-        """Return an optimizer's name and class: "optimizer_D (Adam)". Without a name, return ``name(optimizer)``."""
+        """Return an optimizer's name and class, as in "optimizer_D (Adam)", or ``name(optimizer)`` if it is unnamed."""
         name = self.log.names.optimizer(optimizer)
         return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
 
     def variable(self, optimizer: int) -> str:
-        """Return the learner's name for an optimizer, for use in code; "optimizer" if the name is unknown."""
+        """Return the learner's name for an optimizer, for use in code, or "optimizer" if the name is unknown."""
         return self.log.names.optimizer(optimizer) or "optimizer"
 
     def made_at(self, optimizer: int, otherwise: Site) -> Site:
@@ -112,16 +112,16 @@ class RuleContext:
         return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return up to ``most`` names, "head.weight, ...". Without names, return shapes, or "" for freed parameters."""
+        """Return the names, or else the shapes, of up to ``most`` parameters as text, or "" if none exists any more."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         names = names or [f"one of shape {tuple(param.shape)}" for _, param in self.log.index.alive(params)]
-        if not names:  # the model was freed when the function that made it returned
+        if not names:  # the parameters are freed, for example because the function that made the model returned
             return ""
         return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
 
     def listed(self, params: int) -> str:
-        """Return parameter names for the end of a sentence: ": head.weight, ..."; "" if ``param_names()`` is empty."""
+        """Return ": " and ``param_names(params)`` as the end of a sentence, or "" if no parameter exists any more."""
         names = self.param_names(params)
         return f": {names}" if names else ""
 
@@ -130,7 +130,7 @@ class RuleContext:
         return [name for number in bit_positions(params) for name in self.log.names.params.get(number, [])]
 
     def part_name(self, params: int) -> str:
-        """Return the common prefix of the parameters' names, such as "model.head"; "" if there is none."""
+        """Return the common prefix of the parameters' names, such as "model.head", or "" if there is none."""
         names = [re.findall(r"\.?[^.\[]+|\[.*?\]", self.log.names.param(number)) for number in bit_positions(params)]
         common = [parts[0] for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*names, strict=False))]
         if len(names) == 1:
@@ -138,7 +138,7 @@ class RuleContext:
         return "".join(common)
 
     def module_name(self, params: int) -> str:
-        """Return the name of the module that has exactly these parameters; "" if no such module is known."""
+        """Return the name of the module whose parameters are exactly ``params``, or "" if no such module is known."""
         name, names = self.part_name(params), self.all_names(params)
         others = self.all_names(((1 << len(self.log.index)) - 1) & ~params)
         whole = any(model.params & params == params for model in self.log.models.all())
@@ -149,9 +149,9 @@ class RuleContext:
 
 FACTS: dict[str, type] = {
     "backward": Backward,  # a backward pass begins
-    "accumulate": Added,  # a backward pass has added to gradients; ``groups`` holds their state before it
+    "accumulate": Added,  # a backward pass has added to gradients, whose state before the pass is in ``groups``
     "maybe_cleared": MaybeCleared,
-    "step": StepFacts,  # an optimizer steps without a closure
+    "step": StepFacts,  # an optimizer steps, and no closure of the step changes gradients
     "scaler_step": ScalerStep,  # a scaler has taken or skipped a step
     "scaler_update": ScalerUpdate,
     "clip": Clip,  # gradients are clipped
@@ -184,13 +184,13 @@ class Rule:
         return self.times[what]
 
     def end(self, *, normal: bool) -> None:
-        """Judge the whole watch at its end; ``normal`` is False if an exception or a limit ended it early."""
+        """Judge the loop at the end of the watch. ``normal`` is False if an error or a limit ended the watch early."""
 
     def report(self, code: Code, site: Site, proof: str, edit: EditLike = None, *, of: int = -1, **fields: Any) -> None:
-        """Record a finding; it replaces an earlier finding with the same code and site.
+        """Record a finding in place of any earlier finding with the same code and site.
 
-        A function as ``edit`` is called at the end of the watch. ``of`` is the optimizer named by {optimizer} in the
-        code's message and fix; ``fields`` has the values of all other {fields} in them.
+        If ``edit`` is a function, it is called at the end of the watch. In the message and the fix of ``code``, the
+        name of optimizer number ``of`` replaces {optimizer}, and ``fields`` has the values of all other {fields}.
         """
         if code.name not in (names := sorted(each.name for each in self.codes)):
             raise ValueError(f"{type(self).__name__}: code must be one of {', '.join(names)}, got {code.name}")
@@ -203,15 +203,15 @@ class Rule:
 
 
 def how_many(params: int) -> str:
-    """Return the number of parameters in a set, with its noun: "1 parameter"."""
+    """Return the number of parameters in the set ``params`` as text, such as "1 parameter" or "2 parameters"."""
     return number_of(params.bit_count(), "parameter")
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Return the numbers of passes: "batches 3 to 6" or "batches 3, 5"; for many with gaps, "batches 1, …, 191"."""
+    """Return the numbers of passes as text, such as "batches 3, 5 to 7" or, for many with gaps, "batches 1, …, 191"."""
     numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]
-    if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # GradState drops passes in the middle: gaps are uncertain
+    if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # GradState drops some passes, so the gaps are uncertain
         return f"batches {spans[0][0]:,}, …, {spans[-1][1]:,}"
     return batches_text(spans)

@@ -16,9 +16,9 @@ from .base import Rule, RuleContext, numbered
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
-    """Return the edit that inserts ``zero_grad()`` above the statement at ``site``; None if the statement is compound.
+    """Return the edit that inserts ``zero_grad()`` above the statement at ``site``, or None if that is not possible.
 
-    If the optimizer has no name there, return only the location.
+    If the optimizer has no name in the scope of ``site``, return only the location.
     """
     statement = statement_at(site)
     if statement is None:
@@ -28,7 +28,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
 
 
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
-    """Return the edit that inserts ``zero_grad()`` below a step; None if uncertain or ``.grad`` is used later."""
+    """Return the edit that inserts ``zero_grad()`` below a step, or None if none fits or if ``.grad`` is used later."""
     statement, scope = statement_at(site), function_around(site)
     if not isinstance(statement, ast.Expr):
         return None
@@ -67,7 +67,7 @@ class MissingZeroGrad(Rule):
         self.log.index.wanted_values &= ~backward.nonzero
 
     def maybe_cleared(self, fact: MaybeCleared) -> None:
-        """Request the gradient values of ``fact.params`` after each pass, to tell zeros left by a pass from a clear."""
+        """Request the gradients of ``fact.params`` after each pass, to tell cleared gradients from computed zeros."""
         self.log.index.wanted_values_after |= fact.params
 
     def accumulate(self, added: Any) -> None:
@@ -87,7 +87,7 @@ class MissingZeroGrad(Rule):
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report an update that applies passes again, from the optimizer's second such update on.
 
-        If none of these gradients is known to be nonzero, request their values instead: they may be zeros.
+        If none of the gradients of these passes is known to be nonzero, request the values of the gradients instead.
         """
         params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
@@ -103,9 +103,9 @@ class MissingZeroGrad(Rule):
             self.report(code, site, proof, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
 
     def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
-        """Return the edit for ``zero_grad`` without parentheses, a step of the wrong optimizer, or a missing call.
+        """Return the edit that adds parentheses to ``zero_grad``, steps another optimizer, or inserts ``zero_grad()``.
 
-        A missing call belongs above the first pass, or below the step if a window has several passes of one line.
+        The call is inserted above the first pass, or below the step if an update has several passes from one line.
         """
         context, its_params = self.context, self.state.params_of[optimizer]
         names = {part for name in context.all_names(its_params) for part in name.split(".")[:-1]}
@@ -120,7 +120,7 @@ class MissingZeroGrad(Rule):
         return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
 
     def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
-        """Return the edit that steps the newest loss's optimizer instead, if it is the only one that never steps."""
+        """Return the edit that steps the only optimizer that never steps and gets the newest gradients, or None."""
         owners = [
             number
             for number, params in self.state.params_of.items()
@@ -178,7 +178,7 @@ class ForeignGradients(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Check for passes of other lines that another optimizer had used before the newest pass in this step began."""
+        """Check a step for passes from other lines that another optimizer had used before the newest pass began."""
         optimizer, site, fresh = facts.step.optimizer, facts.step.site, facts.fresh
         if not fresh or facts.edited or any(entry.used_by == optimizer for entry in facts.passes):
             return  # MissingZeroGrad reports passes that this optimizer has used before

@@ -43,7 +43,7 @@ def _all_frozen(crash: KnownErrors) -> Where:
 
 
 def _outside_closure(crash: KnownErrors) -> Where:
-    """Return the location of a forward pass outside the closure that step() was calling; None if it is not unique."""
+    """Return the line of a forward pass outside step()'s closure, or None for several lines, or False for no line."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
@@ -60,9 +60,9 @@ def _carried(crash: KnownErrors) -> Where:
 
 
 def _undetached(crash: KnownErrors) -> Where:
-    """Return the edit that detaches a network's output in one of two losses with a step between them.
+    """Return the edit that detaches a network's output in one of two losses with a step between them, or False.
 
-    The output is detached in the second loss if the step has changed that network's weights, otherwise in the first.
+    The output is detached in the second loss if the step has changed the network's weights, else in the first loss.
     """
     state, (file, line), fixes_by_cause = crash.state, crash.site, dict[Cause, str]()
     step, params = state.last_step.site, state.last_step.params
@@ -79,7 +79,7 @@ def _undetached(crash: KnownErrors) -> Where:
 
 
 def _by_step(crash: KnownErrors) -> Where:
-    """Return the line of the last step() if the error names the shape of one of its parameters."""
+    """Return the line of the last step() if the error names the shape of a parameter of that step, otherwise False."""
     step, message_text = crash.state.last_step, str(crash.error)
     shapes = [sorted(param.shape) for _, param in crash.log.index.alive(step.params)]
     weight = "which is output" not in message_text or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", message_text)
@@ -102,7 +102,7 @@ def _second_scaler_step(crash: KnownErrors) -> Where:
 
 
 def _left_open(crash: KnownErrors) -> Where:
-    """Return the edit for a missing update() if unscaled gradients were cleared without a step()."""
+    """Return the edit that inserts update() if unscaled gradients were cleared without a step(), otherwise False."""
     entries = [entry for group in crash.state.groups(crash.newest.added) for entry in group.fresh]
     is_scaled = entries and not any(entry.unscaled for entry in entries)
     return missing_update(crash.context, crash.site) if is_scaled else False
@@ -260,7 +260,7 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
 
 
 class KnownErrors(Rule):
-    """A rule that explains the exception that ended the block, if its cause is known."""
+    """A rule that explains the exception that ended the block, if PyTorch raised it or a row of TABLE fits."""
 
     site: Site
     """The line to report: the learner's line that raised the exception, unless a search sets another."""
@@ -268,7 +268,7 @@ class KnownErrors(Rule):
     """The newest backward pass; an empty Backward if there was none."""
 
     def explain(self, error: BaseException) -> None:
-        """Report an exception that PyTorch raised, or whose cause is in the table; ignore any other exception."""
+        """Report an exception that PyTorch raised or that a row of TABLE fits, and ignore any other exception."""
         if not isinstance(error, Exception):
             return
         log, message_text, self.error = self.log, str(error), error
@@ -306,5 +306,5 @@ def is_users(frame: FrameType) -> bool:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a message from PyTorch, cut to 160 characters; "" for an empty message."""
+    """Return the first sentence of an error message, without its full stop and cut to 160 characters."""
     return text.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if text.strip() else ""
