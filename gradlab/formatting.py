@@ -9,33 +9,33 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-REPOSITORY = ""  # the address of this copy's repository, https://github.com/OWNER/NAME; "" if it has none
-EN_DASH = "\u2013"  # the separator in a range of numbers where space is short
+REPOSITORY = ""  # web address of the repository, such as https://github.com/OWNER/NAME, or "" if there is none
+EN_DASH = "\u2013"  # separator of the ends of a range where space is short
 _COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
-_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
+_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # in JupyterLab, VS Code and Colab
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def lesson_address(notebook: str, section: str = "") -> str:
-    """Return the web address of a notebook ("04_zero_grad") or of its ``section``; "" if ``REPOSITORY`` is empty."""
+    """Return the web address of a notebook such as "04_zero_grad", or of a section, or "" without a ``REPOSITORY``."""
     fragment = f"#{quote(section.replace(' ', '-'))}" if section else ""
     return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{fragment}" if REPOSITORY else ""
 
 
 def lesson_words(notebook: str, section: str = "") -> str:
-    """Return the web address of a lesson or, without a repository, the name of its notebook and section."""
+    """Return the web address of a notebook or section or, without a ``REPOSITORY``, text that names both."""
     section_text = f', section "{section}"' if section else ""
     return lesson_address(notebook, section) or f"notebook {notebook}{section_text}"
 
 
 def link_html(address: str, text: str) -> str:
-    """Return ``text``, escaped, as an HTML link to ``address``, or as plain HTML if ``address`` is ""."""
+    """Return ``text``, escaped for HTML, as a link to ``address``, or without a link if ``address`` is ""."""
     escaped = html.escape(text)
     return f'<a href="{html.escape(address)}">{escaped}</a>' if address else escaped
 
 
 def inline_html(text: str) -> str:
-    """Return ``text`` as HTML in which text between backticks is ``<code>`` and line breaks are ``<br>``."""
+    """Return ``text`` as HTML, with ``<code>`` for words between backticks and ``<br>`` for line breaks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")
 
 
@@ -61,12 +61,12 @@ def short(value: float) -> str:
 
 
 def power_text(power: float) -> str:
-    """Format a power of two with its rounded exponent as a superscript: ``2\u207b\u2074``."""
+    """Format 2 to the ``power``, which is rounded to an integer, with a superscript: ``2\u207b\u2074``."""
     return f"2{str(round(power)).translate(_SUPERSCRIPTS)}"
 
 
 def share_text(share: float) -> str:
-    """Format a ratio to a sum: ``84%``, ``\u221212%``, ``31 times`` (from 10 on), ``an unknown share`` (inf or NaN)."""
+    """Format a share of a sum: ``84%``, ``\u221212%``, ``31 times`` (from 10 on), ``an unknown share`` (inf or NaN)."""
     if not math.isfinite(share):
         return "an unknown share"
     if abs(share) < 0.005:
@@ -75,7 +75,7 @@ def share_text(share: float) -> str:
 
 
 def share_of_sum(share: float) -> str:
-    """Format a ratio as a phrase: ``84% of the sum``, ``31 times the sum``, ``many times the sum`` (from 100)."""
+    """Format a share of a sum: ``84% of the sum``, ``31 times the sum``, ``many times the sum`` (from 100 on)."""
     if math.isfinite(share) and abs(share) >= 100:
         return "many times the sum"  # the sum is nearly 0, so the exact ratio is meaningless
     text = share_text(share)
@@ -101,7 +101,7 @@ def column_unit(largest: float) -> str:
 
 
 def in_unit(count: float, unit: str = "GiB") -> str:
-    """Format a number of bytes in ``unit``, which is B, KiB, MiB or GiB, whatever its size."""
+    """Format a number of bytes, however large or small, in ``unit``, which is B, KiB, MiB or GiB."""
     return f"{count / _COLUMN_UNITS[unit]:,.{0 if unit == 'B' else 2}f} {unit}"
 
 
@@ -116,7 +116,7 @@ def join_words(items: Sequence[str], last: str = "and") -> str:
 
 
 def spans_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
-    """Format (first, last) ranges of numbers: "3, 7 to 9"; of more than three ranges, only the first and last."""
+    """Format (first, last) ranges of numbers: "3, 7 to 9"; if there are more than three, omit all but the outer two."""
     runs = [f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans]
     return ", ".join(runs if len(runs) <= 3 else [runs[0], "\u2026", runs[-1]])
 
@@ -130,7 +130,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; ``style`` and ``cell_style`` are CSS."""
+    """Return an HTML table with ``heads``, if any, above ``rows``. All cells are HTML; the two styles are CSS."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
@@ -142,7 +142,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str =
 
 
 def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
-    """Return a complete HTML page in English; ``title`` is plain text, ``style`` is CSS, and the rest is HTML."""
+    """Return an HTML page in English from ``title`` (plain text), ``style`` (CSS), ``content`` and ``head`` (HTML)."""
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -151,20 +151,20 @@ def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
 
 
 def html_box(content: str, colour: str) -> str:
-    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left; the styles are inline."""
+    """Return the HTML ``content`` in a ``<div>`` that has inline styles and a bar of ``colour`` on the left."""
     style = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
     return f'<div role="status" style="{style}">{content}</div>'
 
 
 def png_img(png: bytes, alt: str, width: int) -> str:
-    """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide; screen readers read ``alt``."""
+    """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide, and with the alternative text ``alt``."""
     return _img(png, "png", alt, f'style="max-width:100%;width:{width}px"')
 
 
 def svg_img(svg: str, alt: str, width: int) -> str:
-    """Return an ``<img>`` with a themed SVG, at most ``width`` CSS pixels wide.
+    """Return an ``<img>`` with an SVG from ``themed_svg()``, at most ``width`` CSS pixels wide.
 
-    The picture is dark on pages that are marked as dark, and light elsewhere or if the page removes ``<style>``.
+    The picture is dark on a page marked as dark, unless the page removes ``<style>`` elements; otherwise it is light.
     """
     dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
     attributes = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'

@@ -1,7 +1,7 @@
-"""A decoder-only transformer in plain PyTorch, for both families of ``sizes.py``: the model of a published size.
+"""A decoder-only transformer in plain PyTorch, with the architecture of Llama or, for the family "gpt2", of GPT-2.
 
-It has no dropout, as is usual in today's pretraining. Attention is PyTorch's fused attention, so no (context, context)
-matrix is saved; the loss is computed in float32, as usual.
+The model has no dropout, as is usual in pretraining today. Its attention is ``scaled_dot_product_attention``, which is
+fused, so no (context, context) matrix is saved for backward. The loss is computed in float32.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .sizes import ModelSize
 
 
 class Attention(nn.Module):
-    """Causal self-attention; several query heads may share one pair of key and value heads."""
+    """Causal self-attention, in which several query heads can share the same key head and value head."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(size.d_model, size.d_model, bias=size.family == "gpt2")
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same shape; ``rope`` holds the cosines and sines of rotary positions."""
+        """Map ``x`` to the same shape, (batch, context, width); ``rope`` is the result of ``rope_angles``, or None."""
         heads = (*x.shape[:2], -1, self.size.head_dim)
         q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj))
         if rope is not None:
@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """The MLP of a block: SwiGLU, in which ``gate`` scales ``up``, or for GPT-2 GELU in its tanh approximation."""
+    """The MLP of a DecoderBlock, with SwiGLU or, for the family "gpt2", with GELU in the tanh approximation."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -46,14 +46,14 @@ class MLP(nn.Module):
         self.down = nn.Linear(size.hidden, size.d_model, bias=gpt2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context, width) to the same shape."""
+        """Map ``x`` to the same shape, (batch, context, width)."""
         if self.gate is None:
             return self.down(gelu(self.up(x), approximate="tanh"))
         return self.down(silu(self.gate(x)) * self.up(x))
 
 
 class DecoderBlock(nn.Module):
-    """One layer: attention, then an MLP, each added to its input (pre-norm)."""
+    """One layer of the transformer: attention, then an MLP, each with a norm before it and a residual connection."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -62,13 +62,13 @@ class DecoderBlock(nn.Module):
         self.mlp = MLP(size)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same shape."""
+        """Map ``x`` to the same shape, (batch, context, width); ``rope`` is the result of ``rope_angles``, or None."""
         x = x + self.attention(self.norm1(x), rope)
         return x + self.mlp(self.norm2(x))
 
 
 class Decoder(nn.Module):
-    """The whole transformer, which maps tokens to scores of the next token."""
+    """The whole transformer, which maps a sequence of tokens to logits for the next token at each position."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Decoder(nn.Module):
             self.head.weight = self.tokens.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context) int64 tokens to (batch, context, vocabulary) scores."""
+        """Return logits (batch, context, vocabulary) for int64 tokens ``x`` (batch, context)."""
         positions = torch.arange(x.shape[1], device=x.device)
         x, rope = self.tokens(x), None
         if self.position_embedding is not None:
@@ -95,17 +95,17 @@ class Decoder(nn.Module):
 
 
 def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
-    """Return the mean cross-entropy in float32 of output (batch, context, vocabulary) and int64 y (batch, context)."""
+    """Return the mean float32 cross-entropy of logits (batch, context, vocabulary) for int64 ``y`` (batch, context)."""
     return cross_entropy(output.float().flatten(0, 1), y.flatten())
 
 
 def build_norm(size: ModelSize) -> nn.Module:
-    """Return a norm layer over the width: RMSNorm for the family "llama", LayerNorm for "gpt2"."""
+    """Return a norm layer over the last dimension: RMSNorm for the family "llama", LayerNorm for "gpt2"."""
     return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
 
 
 def rope_angles(positions: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
-    """Return the cosines and sines, each (context, head width), by which rotary positions rotate queries and keys."""
+    """Return cosines and sines of the rotary angles (arXiv 2104.09864) of ``positions``, each (context, head width)."""
     exponents = torch.arange(0, size.head_dim, 2, device=positions.device) / size.head_dim
     angles = positions[:, None] * size.rope_base**-exponents
     angles = torch.cat((angles, angles), dim=1)
@@ -113,6 +113,6 @@ def rope_angles(positions: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
 
 
 def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (arXiv 2104.09864)."""
+    """Return ``x`` (batch, heads, context, width) with features i and i + width / 2 rotated, as a pair, by angle i."""
     left, right = x.chunk(2, dim=-1)
     return x * cos.to(x.dtype) + torch.cat((-right, left), dim=-1) * sin.to(x.dtype)

@@ -1,4 +1,4 @@
-"""Workloads that can be forecast: a task, a module with a sample batch, or a published size."""
+"""Workloads whose memory can be forecast: a task, a module with a sample batch, or a model of a published size."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ LARGEST_BATCH = 2**20
 
 @dataclass(frozen=True)
 class Workload:
-    """A model that can be built on fake tensors, samples of its batches, and its loss."""
+    """A training run to forecast: a function that builds the model, sample batches, and the loss function."""
 
     name: str
     build: Callable[[FakeTensors], nn.Module]
     samples: list[Any]
-    """Real batches in the form that a Recipe's loop reads, or tensors on "meta" if only the shape is known."""
+    """Batches in the form that a Recipe's loop reads; their tensors are on "meta" if only the shape is known."""
     loss_fn: Callable[[Any, Any], Tensor]
     device: str
     batch: int | None = None
-    """Rows in every batch; None keeps the rows of the samples."""
+    """Number of rows in every batch, or None for as many rows as each sample has."""
     size: ModelSize | None = None
     reader_model: nn.Module | None = None
 
     def resized(self, batch: int) -> Workload:
-        """Return a copy with ``batch`` rows in each batch; the first sample stands for all samples."""
+        """Return a copy of this Workload that has only the first sample, and ``batch`` rows in each batch."""
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_layers(self, layers: int) -> Workload:
-        """Return a copy with ``layers`` layers; the workload must be a published size."""
+        """Return a copy of this Workload, which must be a published size, with ``layers`` layers in the model."""
         assert self.size is not None
         size = dataclasses.replace(self.size, layers=layers)
         return dataclasses.replace(self, size=size, build=partial(_build_decoder, size=size))
@@ -52,9 +52,9 @@ class Workload:
         return self.batch or rows_of(self.samples[0])
 
     def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
-        """Return fake batches, and the number of epochs over them in which two updates are completed.
+        """Return fake batches, and the number of epochs over them that contain two updates of ``window`` batches each.
 
-        The batches have the shapes of the first two windows' samples; a single sample is repeated for one window.
+        The batches have the shapes of the first ``2 * window`` samples; a single sample is repeated ``window`` times.
         """
         if len(self.samples) == 1:
             return [self._fake(mode, self.samples[0], first=i == 0) for i in range(window)], 2
@@ -77,14 +77,14 @@ class Workload:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in ``value``, a tensor or nested lists, tuples and dicts."""
+    """Return a list of the tensors in ``value``, which may be a tensor or nested lists, tuples and dicts."""
     tensors: list[Tensor] = []
     map_tensors(tensors.append, value)
     return tensors
 
 
 def rows_of(sample: Any) -> int:
-    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 if there is none."""
+    """Return the length of the first tensor in ``sample`` that has dimensions, or 1 if no tensor has any."""
     return next((len(tensor) for tensor in tensors_in(sample) if tensor.ndim), 1)
 
 
@@ -92,7 +92,7 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
     """Return ``value`` with ``change`` applied to each tensor in it, in new lists, tuples and dicts."""
     if isinstance(value, Tensor):
         return change(value)
-    if isinstance(value, Mapping):  # not dict, for the batches of the transformers library
+    if isinstance(value, Mapping):  # batches of the transformers library are mappings, but no dicts
         return {key: map_tensors(change, each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         changed = [map_tensors(change, each) for each in value]
@@ -101,10 +101,10 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 
 def as_movable(batch: Any) -> Any:
-    """Return a batch in which every part has a method ``to(device)``, as the loop requires."""
+    """Return ``batch`` in a form in which every part has a method ``to(device)`` for the training loop to call."""
 
     def movable(part: Any) -> Any:
-        # a part that is not a tensor gets a ``to`` that returns it unchanged: its tensors are already fake
+        # a nested part contains only fake tensors, which need not be moved: its ``to`` returns the part unchanged
         return part if isinstance(part, Tensor) else SimpleNamespace(to=lambda device: part)
 
     if isinstance(batch, dict):
@@ -113,7 +113,7 @@ def as_movable(batch: Any) -> Any:
 
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
-    """Return the workload for the arguments of ``forecast``; raises TypeError or ValueError if they are invalid."""
+    """Return a Workload for these arguments of ``forecast``. Raises TypeError or ValueError for an invalid argument."""
     if loss_fn is not None and isinstance(what, (str, tasks.Task)):
         raise ValueError(f"forecast: a size or a task has its own loss, got loss_fn={loss_fn!r}; leave it out")
     if isinstance(what, str) and what in model_sizes():
@@ -169,7 +169,7 @@ def _of_task(task: tasks.Task, batch: Any) -> Workload:
 def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     sample = _checked_sample(batch)
     if not all(t.numel() and (t.ndim or len(tensors_in(sample)) > 2) for t in tensors_in(sample)):
-        raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got no rows or a number")
+        raise ValueError(f"forecast: tensors in batch must have at least one row of data, got {without_values(batch)}")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
     require_trainable("forecast", type(module).__name__, [module], "run model(x) once before you forecast the model")
@@ -184,7 +184,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return an eager copy of ``model`` with fake tensors; compiled submodules become the original modules."""
+    """Return a copy of ``model`` that has fake tensors, and in which no submodule is compiled."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():
@@ -193,7 +193,7 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
 
 
 def _checked_sample(batch: Any) -> Any:
-    """Return a sample batch, (x, y) or one dict, in plain dicts, tuples and lists; raise TypeError for others."""
+    """Return ``batch`` with plain dicts, tuples and lists. Raises TypeError if it is neither (x, y) nor one dict."""
     is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
@@ -204,10 +204,10 @@ def _checked_sample(batch: Any) -> Any:
 
 
 def default_loss(output: Any, y: Any) -> Tensor:
-    """Return the output's own loss if it has one, else the cross-entropy for integer y, else the mean squared error.
+    """Return the loss in ``output`` or, if there is none, the mean squared error or (for integer y) the cross-entropy.
 
-    For the cross-entropy, the classes are the output's last dimension if its other dimensions equal the shape of y, and
-    otherwise its second dimension. Raises TypeError for an output without a loss if it or y is not a tensor.
+    The classes of the cross-entropy are the last dimension of ``output`` if the other dimensions are those of ``y``,
+    and the second dimension otherwise. Without a loss, ``output`` and ``y`` must be tensors, or TypeError is raised.
     """
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(loss, Tensor):

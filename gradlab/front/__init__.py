@@ -1,4 +1,4 @@
-"""The browser's half of a lab: the JavaScript modules that paint it, and the widget that sends them."""
+"""The browser's part of labs and questions: JavaScript modules, and the widget that sends them to the browser."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The browser's modules, joined into one file for anywidget, for a replay or for a page."""
+"""Functions that join gradlab's JavaScript modules, and its style sheets, for a widget or a page without a kernel."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 @cache
 def joined_module(entry: str) -> str:
-    """Return the module ``entry`` and all that it imports as one string, each file once and after its dependencies.
+    """Return the JavaScript module ``entry`` in one string with all its imports, each module after its dependencies.
 
-    Import statements are removed, as is ``export`` in all but the entry. Top-level names must be unique in all modules.
+    Import statements are removed, as is ``export`` except in ``entry``. Top-level names must be unique in all modules.
     """
     texts: dict[str, str] = {}
     _collect(entry, texts)
@@ -24,40 +24,40 @@ def joined_module(entry: str) -> str:
 
 
 def style_sheet() -> str:
-    """Return the style sheet of labs and instruments."""
+    """Return the CSS for a Lab or an instrument."""
     return _read("lab.css")
 
 
 def bet_style() -> str:
-    """Return the style sheet of questions, without comments."""
+    """Return the CSS for a question that ``predict`` shows, without comments."""
     return _without_comments(_read("bet.css"))
 
 
 @cache
 def bet_module() -> str:
-    """Return the module for questions that have a kernel, for anywidget."""
+    """Return the JavaScript module that anywidget loads for a question in a notebook with a kernel."""
     return joined_module("bet") + "\nexport default { render: renderBet };\n"
 
 
 @cache
 def bet_script() -> str:
-    """Return the script of questions without a kernel, without comments, since each question's output has a copy."""
+    """Return the script for a question without a kernel, but not its comments, because each question has a copy."""
     return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 
 @cache
 def player_module(entry: str) -> str:
-    """Return the module that plays a recording on its own page, without comments."""
+    """Return the module ``entry``, which plays a recording on a separate page, and its imports, without comments."""
     return _without_comments(joined_module(entry))
 
 
 def page_script() -> str:
-    """Return the script of a page with recordings and questions: a classic script, which a page on disk can load."""
+    """Return a classic script, which even a page on disk can load, for a page with recordings and questions."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 
 def page_style() -> str:
-    """Return the style sheet of a page with recordings and questions, without comments."""
+    """Return the CSS for a page with recordings and questions, without comments."""
     return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
 
 

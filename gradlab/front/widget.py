@@ -1,4 +1,4 @@
-"""The widget that sends gradlab's JavaScript modules to the browser, and carries messages between it and the kernel."""
+"""The widget that sends gradlab's JavaScript modules to the browser and connects the browser to the kernel."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ Message = Mapping[str, Any]
 
 
 class FrontEnd(anywidget.AnyWidget):
-    """A widget that answers each request of its view in the browser with one message, on the main thread.
+    """A widget that replies to each request from the browser with one message, which the main thread computes.
 
-    ``answer`` handles a request. While a cell runs, JupyterLab delivers requests on another thread, which notifies the
-    browser that a request has to wait; a "hello" also gets the frame from ``newest``, unless that is None. Of waiting
-    requests with the same ``_kind``, only the newest is answered. No state is in traits: a reloaded page requests
-    everything. The first lab of a page requests the modules and the style for all labs, because a page recreates the
-    widgets of all labs that the kernel has.
+    ``answer`` returns the reply to a request. While a cell runs, JupyterLab delivers requests on another thread, which
+    notifies the browser that a request has to wait. If this request is a "hello", the notice contains the frame that
+    ``newest`` returns, if any. Of waiting requests with equal keys (see ``_kind``), only the newest gets a reply. The
+    traits hold no state of the lab, so a reloaded page requests all of it. A page recreates the widgets of all labs in
+    the kernel, so only the first of them requests the modules and the style.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
-    code_id = traitlets.Unicode("").tag(sync=True)  # a hash of modules and style, by which the browser caches them
-    kind = traitlets.Unicode("").tag(sync=True)  # kind of the screen: "lab" or "instrument"
+    code_id = traitlets.Unicode("").tag(sync=True)  # hash of modules and style, the browser's key for both
+    kind = traitlets.Unicode("").tag(sync=True)  # "lab" or "instrument", the kind of screen to show
     lab_id = traitlets.Unicode("").tag(sync=True)
-    """A unique id by which the browser recognizes two views of the same lab, and the still picture to replace."""
+    """A unique id, by which the browser recognizes other views of the same lab, and the lab's still picture."""
 
     def __init__(
         self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Send only the start module, which requests the others if needed; ``kind`` is "lab" or "instrument"."""
+        """Create a widget of ``kind`` "lab" or "instrument" from the start module, which may request the others."""
         self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
         self._answer, self._newest = answer, newest
         self._is_new = True
-        self._began = 0.0  # start of the work on the current request, or 0 if there is none
+        self._began = 0.0  # ``perf_counter()`` when the current request's work began, or 0 without a request
         self._waiting: dict[object, Message] = {}
         self._waiting_lock = threading.Lock()
         self._kernel = _kernel()
@@ -67,7 +67,7 @@ class FrontEnd(anywidget.AnyWidget):
         self._let_requests_choose_their_thread()
 
     def freeze(self, frame: dict[str, Any] | None) -> None:
-        """Show only the whole frame ``frame`` from now on, nothing if it is None; the lab continues in another view."""
+        """Show only the frame ``frame`` from now on, or nothing if it is None, because another view shows the lab."""
         frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
         self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
         self._newest = lambda: frames[0] if frames else None
@@ -75,7 +75,7 @@ class FrontEnd(anywidget.AnyWidget):
         self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Delete the last message's subshell id: ipykernel 7.4 sends that subshell the next request, even if busy."""
+        """Delete the id of the last message's subshell, to which ipykernel 7.4 would send the next request, too."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
@@ -90,22 +90,22 @@ class FrontEnd(anywidget.AnyWidget):
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
             self._notify_busy(content)
-            if main_thread.runs_cell and not main_thread.is_busy:  # a gradlab call in the cell serves requests
-                with suppress(RuntimeError):  # no event loop runs in this thread
+            if main_thread.runs_cell and not main_thread.is_busy:  # the cell serves requests, but may stop soon
+                with suppress(RuntimeError):  # raised if no event loop runs in this thread
                     asyncio.get_running_loop().call_later(SERVED_LATELY, self._notify_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PAUSE_SECONDS, self._interrupt, [self._began]).start()
 
     def _notify_busy(self, content: Message) -> None:
-        """Notify the browser if ``content`` waits for the end of a cell; a "hello" also gets the newest frame."""
+        """Notify the browser if the request ``content`` waits for a cell to end; for "hello", add the newest frame."""
         if main_thread.is_busy and any(content is each for each in list(self._waiting.values())):
             newest = self._newest() if content.get("do") == "hello" else None
             notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
             self.send({**notice, "frames": [newest] if newest else []})
 
     def _interrupt(self, began: float) -> None:
-        """Interrupt the work that began at ``began`` if it still runs: a statement of a loop may never end."""
+        """Interrupt the main thread if the work that began at ``began`` is not finished; a statement may never end."""
         if self._began == began:
             interrupt_main()
 
@@ -121,44 +121,44 @@ class FrontEnd(anywidget.AnyWidget):
             answer = self._answer(content)
         finally:
             self._began = 0.0
-        if self._is_new and content.get("do") == "hello":  # not on a reload, which keeps the state
+        if self._is_new and content.get("do") == "hello":  # a reloaded page says hello again
             self._is_new, answer["new"] = False, True
         self.send(answer)
 
 
 def _kind(content: Message) -> object:
-    """Return the key that a request shares with the older requests that it replaces; unique for ``frames`` requests."""
+    """Return a key. A request replaces waiting requests with an equal key; a "frames" request never replaces one."""
     if content.get("do") == "frames":
         return object()
     return repr([content.get(name) for name in ("client", "do", "name")])
 
 
 _on_interrupt: set[Callable[[], bool]] = set()
-"""Callbacks for an interrupt, shared by all widgets, because a process has one handler for each signal."""
+"""The callbacks that ``on_interrupt`` has registered, shared by all widgets, because a signal has one handler."""
 
 
 def on_interrupt(act: Callable[[], bool], *, enabled: bool) -> None:
-    """Register ``act``, to be called when the kernel is interrupted between two cells, or remove it if not ``enabled``.
+    """Call ``act`` at every interrupt of the kernel between two cells or, if ``enabled`` is False, no longer call it.
 
-    ``act`` returns whether the current work belongs to its widget and will end by itself very soon.
+    ``act`` must return whether the main thread is working for the widget of ``act`` and will finish very soon.
     """
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
-    """Call the callbacks; raise KeyboardInterrupt if the main thread does a widget's work that will not end soon."""
+    """Handle SIGINT: call the registered callbacks; raise KeyboardInterrupt if a widget's work will not end soon."""
     ends_soon = [act() for act in list(_on_interrupt)]
     if main_thread.is_working and not any(ends_soon):
         raise KeyboardInterrupt
 
 
 def _keep_interrupts() -> None:
-    """Install a hook that repeats an interrupt which Python would drop, for example in a weak reference's callback."""
+    """Make Python repeat a KeyboardInterrupt that it would drop, for example in the callback of a weak reference."""
     report = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
         if dropped.exc_type is KeyboardInterrupt:
-            threading.Timer(0.05, interrupt_main).start()  # not at once: this is still within the callback
+            threading.Timer(0.05, interrupt_main).start()  # an immediate interrupt would be dropped, too
         else:
             report(dropped)
 
@@ -170,7 +170,7 @@ def _shell() -> Any:
 
 
 def cell_number() -> int | None:
-    """Return the number of the cell that is running or that will run next; None outside of IPython."""
+    """Return the number of the running cell or, between cells, of the next cell, or None outside IPython."""
     return getattr(_shell(), "execution_count", None)
 
 
@@ -180,14 +180,14 @@ def _kernel() -> Any:
 
 
 def _follow_cells(kernel: Any) -> None:
-    """Track when cells run, and handle interrupts between cells; further calls for the same kernel do nothing."""
+    """Report to ``main_thread`` when cells begin and end, and handle interrupts. A repeated call does nothing."""
     if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
         return
-    with suppress(ValueError):  # only the main thread may set a handler
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as ipykernel sets it between messages
+    with suppress(ValueError):  # raised outside the main thread, which alone may set a handler
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # ipykernel ignores SIGINT between messages
             signal.signal(signal.SIGINT, _interrupted)
-        kernel.saved_sigint_handler = _interrupted  # ipykernel restores it after each message
-    if threading.current_thread() is threading.main_thread():  # a cell creates the widget
+        kernel.saved_sigint_handler = _interrupted  # the handler that ipykernel sets after each message
+    if threading.current_thread() is threading.main_thread():  # a running cell is creating the widget
         main_thread.begin_cell()
     _keep_interrupts()
     kernel.shell.events.register("pre_execute", main_thread.begin_cell)

@@ -1,4 +1,4 @@
-"""Gradient provenance: the backward passes in each ``.grad``, and the number of steps that have applied them."""
+"""Gradient provenance: which backward passes each ``.grad`` contains, and how many steps have applied each pass."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The batches that each parameter's ``.grad`` contains, and the measured contribution of each batch.
+"""The batches that each parameter's ``.grad`` contains, numbered by backward pass, and their contributions.
 
-For a small model, the newest contributions are kept unchanged, and later changes of ``.grad`` (clipping, the scaler's
-``unscale_``) are kept as ratios of norms. For a larger model, only dot products are kept, which separate the newest
-contribution from the sum of the older contributions.
+If a model is small, the newest contributions are kept as they were added, and norms show how ``.grad`` was scaled later
+(by clipping or a GradScaler's ``unscale_``). If it is larger, only squared lengths and a dot product are kept, which
+suffice to compare the newest contribution with the sum of the older contributions.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Span = tuple[int, int]
 """The first and the last number of a run of consecutive batches, both inclusive, counted from 1."""
 _MOST_SPANS = 64
 _MOST_RHYTHMS = 64
-_NO_STEP_YET = 2**62  # ``window`` of a Rhythm without a step so far
+_NO_STEP_YET = 2**62  # value of ``window`` in a Rhythm that no step has ended yet
 MOST_KEPT = 32
 """Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
 Times = Callable[[int], int]
 """A function of a batch's number that returns the number of steps that have applied the batch."""
 _MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # if fewer fit in _MOST_BYTES, none are kept: .grad is split into the newest contribution and the rest
+_FEWEST_KEPT = 8  # smallest number of contributions worth keeping; if fewer fit in _MOST_BYTES, none are kept
 _ROUNDING_OF_RATIO = 1e-5
-_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
+_ROUNDING = 1e-4  # longest remainder that counts as a rounding error, as a fraction of the sum of all lengths
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
@@ -54,18 +54,18 @@ def within(number: int, spans: Iterable[Span]) -> bool:
 
 
 class GradEvent(Enum):
-    """The kinds of events of one ``.grad``; an event is a pair (kind, value)."""
+    """The kinds of events that a ParameterHistory records about a ``.grad``, each as a pair (kind, value)."""
 
     ADDED = auto()
     """A backward pass added to ``.grad``; the value is the number of the pass."""
     WRITTEN = auto()
-    """Other code wrote to ``.grad`` or set it to None; the value is its 1-norm, as a tensor, or 0.0 for None."""
+    """Other code wrote to ``.grad`` or set it to None; the value is the new 1-norm as a tensor, or 0.0 for None."""
     STEPPED = auto()
     """An optimizer step used ``.grad``; the value is the number of the step."""
 
 
 class Rhythm(NamedTuple):
-    """A run of batches that began with batch ``first``, after ``steps`` steps, with one step per ``window`` batches."""
+    """Consecutive batches from ``first`` on, with ``steps`` steps before and a step after every ``window`` batches."""
 
     first: int
     steps: int
@@ -77,32 +77,32 @@ class Rhythm(NamedTuple):
 
 
 class ParameterHistory:
-    """The events of one parameter's ``.grad``, and the ``batches`` and ``steps`` that ``sync`` derives from them.
+    """The recorded events of one parameter's ``.grad``, and the state that ``sync`` derives from these events.
 
-    It has no strong reference to the parameter or its gradient, so the loop can free their memory.
+    A history has no strong reference to the parameter or to ``.grad``, so the loop can free the memory of both.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Span] = []
         self.steps = 0  # number of steps taken while .grad contained batches
-        self.rhythms: list[Rhythm] = []  # the source of the number of steps before each batch in .grad
-        self.reused: tuple[int, Span] | None = None  # newest step that applied batches again, and the batches
+        self.rhythms: list[Rhythm] = []  # from these, ``times_applied`` computes the steps before a batch
+        self.reused: tuple[int, Span] | None = None  # newest step that applied batches again, and their span
         self.events: list[tuple[GradEvent, Any]] = []
-        self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last check
-        self.version = -1  # version of .grad at the last check
-        self.had_grad = False  # whether .grad was a tensor at the last check; each backward pass begins with a check
-        self.incoming: Tensor | None = None  # squared length of the incoming gradient, its dot product with .grad, and
-        # the squared length of .grad; None if not measured
+        self.last_grad_ref: TensorWeakRef | None = None  # the .grad that ``remember`` recorded
+        self.version = -1  # version number of the .grad that ``remember`` recorded
+        self.had_grad = False  # whether .grad was a tensor when it was last checked for changes
+        # The result of ``_sums_of`` for the gradient that the current pass adds and .grad, or None if not measured.
+        self.incoming: Tensor | None = None
         self.was_added = False  # whether the newest contribution was added to an existing .grad
-        self.newest: Tensor | None = None  # ``incoming`` of the newest contribution
+        self.newest: Tensor | None = None  # value of ``incoming`` for the newest contribution
 
     def changed(self, grad: Tensor) -> bool:
-        """Return whether ``.grad`` was written to or replaced since the last ``remember``."""
+        """Return whether ``.grad`` has been written to or replaced since the last call to ``remember``."""
         return self.last_grad_ref is None or grad._version != self.version or self.last_grad_ref() is not grad
 
     def remember(self, grad: Tensor) -> None:
-        """Record the current ``.grad``, as a weak reference, and its version."""
+        """Record the current ``.grad`` by a weak reference and its version number, for ``changed``."""
         if self.last_grad_ref is None or self.last_grad_ref() is not grad:
             self.last_grad_ref = TensorWeakRef(grad)
         self.version = grad._version
@@ -113,7 +113,7 @@ class ParameterHistory:
             if kind is GradEvent.ADDED:
                 self._add(value)
             elif kind is GradEvent.WRITTEN and not float(value):
-                self.batches.clear()  # a norm of exactly 0: the zeros contain no batch
+                self.batches.clear()  # a norm of exactly 0 means that .grad contains no batch
                 self.rhythms.clear()
             elif kind is GradEvent.STEPPED and self.batches:
                 if again := self.applied():
@@ -127,7 +127,7 @@ class ParameterHistory:
         return self.steps - rhythm.steps_before(number)
 
     def applied(self, least: int = 1) -> list[Span]:
-        """Return the batches in ``.grad`` that at least ``least`` steps have applied; they are its oldest batches."""
+        """Return the batches in ``.grad`` that at least ``least`` steps have applied, which are always the oldest."""
         newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
         for rhythm in reversed(self.rhythms):
             if rhythm.steps <= newest:
@@ -137,13 +137,13 @@ class ParameterHistory:
         return []
 
     def take(self, other: ParameterHistory) -> None:
-        """Copy the batches and steps of ``other``, a synced history; drop pending events and the last check."""
+        """Copy the state of ``other``, a synced history; drop pending events and the reference to ``.grad``."""
         self.batches, self.reused = list(other.batches), other.reused
         self.steps, self.rhythms = other.steps, list(other.rhythms)
         self.events, self.last_grad_ref = [], None
 
     def copy(self) -> ParameterHistory:
-        """Return a synced copy without the last check of ``.grad``."""
+        """Apply the pending events, and return a copy that does not refer to ``.grad``."""
         self.sync()
         copy = ParameterHistory(self.name)
         copy.take(self)
@@ -159,7 +159,7 @@ class ParameterHistory:
             self.batches[:2] = [(self.batches[0][0], self.batches[1][1])]
 
     def _note_steps(self, number: int) -> None:
-        """Record the number of steps before the new batch ``number``, unless the newest rhythm implies it."""
+        """Record how many steps came before the new batch ``number``, unless the newest Rhythm implies this number."""
         if self.rhythms:
             rhythm = self.rhythms[-1]
             if rhythm.steps_before(number) == self.steps:
@@ -168,13 +168,13 @@ class ParameterHistory:
                 self.rhythms[-1] = rhythm._replace(window=number - rhythm.first)
                 return
         self.rhythms.append(Rhythm(number, self.steps, _NO_STEP_YET))
-        if len(self.rhythms) > _MOST_RHYTHMS:  # the counts stay exact for the oldest batch and the newest batches
+        if len(self.rhythms) > _MOST_RHYTHMS:  # numbers of steps stay exact for the oldest and the newest batches
             del self.rhythms[1]
 
 
 @dataclass(frozen=True)
 class GradContents:
-    """The batches in the ``.grad`` of all parameters, and its norm."""
+    """The batches that the ``.grad`` of all parameters together contain, and the norm over all elements."""
 
     is_none: bool  # every .grad is None
     holds: list[Span]
@@ -187,27 +187,27 @@ class GradContents:
 class Contribution:
     """The contribution of one backward pass, or of several older passes together, to the current ``.grad``."""
 
-    batches: Span | None  # numbers of the backward passes; None for values that other code wrote into ``.grad``
-    applied: tuple[int, int]  # lowest and highest number of steps that have applied a batch of ``batches``
+    batches: Span | None  # numbers of the backward passes, or None for values that other code wrote to ``.grad``
+    applied: tuple[int, int]  # smallest and largest number of steps that have applied one of ``batches``
     share: float
-    """Projection onto the sum, as a fraction of the sum's length: negative if opposite to it. Shares add up to 1."""
-    along: float  # projection onto the sum, in units of the gradient
+    """Projection onto the sum of all parts, divided by the sum's length; it can be negative. Shares add up to 1."""
+    along: float  # projection onto the sum of all parts, in units of the gradient
     length: float  # norm over all elements of all parameters, in units of the gradient
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """The parts of ``.grad`` over all parameters, oldest first, and the norm of their sum."""
+    """The contributions whose sum is the ``.grad`` of all parameters, oldest first, and the norm of that sum."""
 
     parts: tuple[Contribution, ...]
-    norm: float  # the length of the sum, which is ``.grad``
+    norm: float  # norm of the sum of all parts, that is, of ``.grad``
     vectors: Tensor | None = field(default=None, compare=False, repr=False)
-    """One row for each of ``parts``, over all elements of all parameters; None if contributions are not kept."""
+    """One row for each of ``parts``, over all elements of all parameters, or None if contributions are not kept."""
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """The parts of ``.grad``, one row over all elements for each span; ``total`` is ``.grad``, the sum of the rows."""
+    """The ``.grad`` of all parameters as the vector ``total``, and ``rows``, which add up to it, one for each span."""
 
     spans: tuple[Span | None, ...]
     rows: Tensor
@@ -215,21 +215,21 @@ class Vectors:
 
 
 def number_to_keep(elements: int, element_size: int = 4) -> int:
-    """Return the number of contributions to keep for a model with ``elements`` elements, or 0 if it is too large."""
+    """Return the number of contributions to keep for a model of ``elements`` elements, or 0 if there are too many."""
     count = min(MOST_KEPT, _MOST_BYTES // (element_size * max(elements, 1)))
     return count if count >= _FEWEST_KEPT else 0
 
 
 class _Change(NamedTuple):
-    upto: int  # number of the newest backward pass when .grad was compared
-    norms: list[Tensor]  # 1-norms, then 2-norms: of every .grad when compared, then of every .grad after that pass
+    upto: int  # number of the newest backward pass when the norms were measured
+    norms: list[Tensor]  # 1-norms of every .grad at that time and just after pass ``upto``, then the 2-norms of both
 
 
 class KeptContributions:
-    """The newest contributions to the ``.grad`` of ``params``; only ``vectors`` synchronizes with it.
+    """The newest contributions to the ``.grad`` of ``params``; only the method ``vectors`` waits for the device.
 
-    A ring buffer stores the contributions unchanged, in one row each. ``.grad`` may be multiplied later, by clipping or
-    ``unscale_``. So before each backward pass, a ``.grad`` that was written to is compared with its previous values.
+    A ring buffer stores each contribution unchanged, in a row. Clipping or ``unscale_`` may multiply ``.grad`` later.
+    So if other code has changed ``.grad``, the next backward pass measures the norms before and after the change.
     """
 
     def __init__(self, params: Sequence[Tensor], most: int, begun: int) -> None:
@@ -237,18 +237,18 @@ class KeptContributions:
         self._begun = self._newest = begun
         reals = [plain(param) for param in params]  # a complex element becomes two real elements
         self._sizes = [real.numel() for real in reals]
-        # One row more than ``most``, since the current pass may turn out not to add to ``.grad``.
+        # There is one row more than ``most``, because the current pass may not add to ``.grad`` after all.
         self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=reals[0].dtype, device=reals[0].device)
         self._rows = [
             [part.view(real.shape) for part, real in zip(row.split(self._sizes), reals, strict=True)]
             for row in self._ring
         ]
-        self._under_way = 0  # the row of the current pass
-        self._before = self._grads()  # every .grad before the current pass
+        self._under_way = 0  # index of the row in ``_ring`` for the current pass
+        self._before = self._grads()  # elements of every .grad before the current pass
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
-        """Prepare for the pass after ``newest``; if ``changed``, other code may have written to ``.grad`` since."""
+        """Prepare for the pass after ``newest``; ``changed`` is False if no other code has written to a ``.grad``."""
         if not changed:
             if newest != self._newest:
                 self._before += self._ring[self._under_way]
@@ -262,11 +262,11 @@ class KeptContributions:
         self._ring[self._under_way].zero_()
 
     def take(self, index: int, grad: Tensor) -> None:
-        """Store ``grad``, the incoming gradient of the parameter at ``index``."""
+        """Store ``grad``, which the current pass adds to the ``.grad`` of the parameter at ``index``."""
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return the parts of ``.grad`` after pass ``newest``; ``inside`` lists the batches in each ``.grad``."""
+        """Return the contributions after pass ``newest`` as Vectors; ``inside`` lists the batches in each ``.grad``."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))
@@ -292,7 +292,7 @@ class KeptContributions:
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
-        """Restore contributions from ``saved``, a result of ``vectors()``, after every ``.grad`` has been restored."""
+        """Restore contributions from ``saved``, a result of ``vectors()``; restore every ``.grad`` before the call."""
         for span, row in zip(saved.spans, saved.rows, strict=True):
             if span is not None and span[0] == span[1]:
                 self._ring[span[0] % len(self._ring)] = row
@@ -311,12 +311,12 @@ class KeptContributions:
         return _Change(newest, [norm for order in (1, 2) for norm in _torch.foreach_norm(vectors, order)])
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return one factor per ``.grad`` for each contribution, 0 if ``.grad`` lacks it, or [] if all are 1."""
+        """Return, for each contribution, its factor in each ``.grad`` (0: not contained), or [] if all are 1."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, 2, -1)
         scaled, also = (norms[:, :, 0] / norms[:, :, 1]).unbind(1)
-        # Other changes, such as added noise, change the two norms differently. A ratio is NaN or infinite if
-        # there was nothing to scale; without scaling, it is 1 up to rounding.
+        # Scaling changes both norms by the same factor; other changes, such as added noise, do not. A ratio of norms
+        # is NaN or infinite if .grad was 0, and 1 up to rounding if .grad has not been scaled.
         is_scaling = (scaled - also).abs() <= max(1e-3, 8 * torch.finfo(norms.dtype).eps) * scaled
         scaled = scaled.where(is_scaling & ((scaled - 1).abs() > _ROUNDING_OF_RATIO) & scaled.isfinite(), 1.0)
         ratios = scaled.tolist()
@@ -332,7 +332,7 @@ class KeptContributions:
 
 
 def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Measure each part's length and projection onto the sum; the loss scale ``scale`` still multiplies ``.grad``."""
+    """Return Contributions with the length and projection of each part, divided by the loss scale ``scale``."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
@@ -343,7 +343,7 @@ def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contrib
 
 
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
-    """Return Contributions of two parts, the older contributions and the newest; ``norm`` is the norm of ``.grad``.
+    """Return Contributions for all older batches in ``holds`` and for the newest; ``norm`` is the norm of ``.grad``.
 
     ``sums`` is (|c|^2, c . p, |p|^2), where c is the newest contribution, and p is ``.grad`` just before c was added.
     """
@@ -367,7 +367,7 @@ def make_contributions(
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return Contributions from one pair (along, length) per span; everything but shares is divided by ``scale``."""
+    """Return Contributions with ``measures``, (along, length) for each span, and ``norm``, all divided by ``scale``."""
     parts = []
     for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)
@@ -376,7 +376,7 @@ def make_contributions(
 
 
 def plain(grad: Tensor) -> Tensor:
-    """Return ``grad`` as a dense, real tensor, detached from the graph that ``create_graph=True`` leaves on it."""
+    """Return ``grad`` as a dense, real tensor, detached from the graph that ``create_graph=True`` creates."""
     grad = grad.detach()
     grad = grad if grad.layout is torch.strided else grad.to_dense()
     return torch.view_as_real(grad.resolve_conj()) if grad.is_complex() else grad

@@ -1,12 +1,12 @@
-"""Provenance: the backward passes in each ``.grad``, and the number of steps that have applied them.
+"""Provenance: which backward passes each ``.grad`` contains, and how many steps have applied each pass.
 
 Every ``backward()`` that adds to a watched ``.grad`` gets a number: 1, 2, 3, ... For each parameter, a ParameterHistory
 holds the numbers of the passes in the current ``.grad``, and the number of steps that had applied a non-empty ``.grad``
 before each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
 
-The hooks never wait for the device, and copy no gradient unless contributions are kept. Two hooks per parameter write
-events into its history. ``sync`` decides whether an in-place change cleared ``.grad`` (``zero_()``) or only modified it
-(clipping): a norm of 0 means cleared. Until then, the norm stays on the device.
+Two hooks per parameter write events into the history. The hooks wait for the device only in every 64th pass, and copy
+no gradient unless contributions are kept. An in-place change either clears ``.grad`` (``zero_()``) or modifies it, as
+clipping does: ``sync`` reads the norm, which stays on the device until then, and takes 0 to mean cleared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .contributions import (
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
 HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
-"""A copy of the state: histories, number of backward passes, number of steps, and kept contributions or None."""
+"""The state of a Provenance: histories, number of backward passes, number of steps, kept contributions or None."""
 
 
 class Provenance:
@@ -52,12 +52,12 @@ class Provenance:
         self.params: list[Tensor] = []
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # whether to measure the newest contribution separately; this costs a little time
+        self.measure = False  # whether to measure each new contribution, which takes a little time
         self.on_backward: Callable[[], None] | None = None
-        # Called with the gradients at every fourth step; if ``measure`` is on, at every step (7 % of an update's time).
+        # Called with the gradients at every fourth step or, if ``measure`` is True, at each (7 % of an update's time).
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
-        self._written = True  # whether any .grad was written to since the newest backward
+        self._written = True  # whether other code wrote to a .grad after the newest backward pass
         self._has_scaler = False
         self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # id of a parameter -> history, parameter
         self._added = (GradEvent.ADDED, 0)
@@ -77,9 +77,9 @@ class Provenance:
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, index)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
-        """Count the steps of ``optimizers``, and no longer those of earlier optimizers; skipped steps do not count.
+        """Count the steps of ``optimizers``, but no longer those of earlier optimizers. Skipped steps do not count.
 
-        ``has_scaler``: whether a GradScaler is used, which unscales ``.grad`` without incrementing its ``_version``.
+        ``has_scaler`` says whether a GradScaler is used, which unscales ``.grad`` without incrementing ``_version``.
         """
         self._has_scaler = has_scaler
         provenance = weakref.ref(self)
@@ -99,7 +99,7 @@ class Provenance:
         self._handles, self._on_optimizers = [], []
 
     def contents(self) -> GradContents:
-        """Return the current contents of ``.grad``; this waits for the device."""
+        """Return the GradContents of all parameters as they are now, after waiting for the device."""
         self.sync()
         distinct = self._distinct()
         holds = union(span for history in distinct for span in history.batches)
@@ -109,7 +109,7 @@ class Provenance:
         return GradContents(not grads, holds, applied, reused, norm)
 
     def times_applied(self, number: int) -> int:
-        """Return the highest number of steps that have applied the batch ``number`` to any parameter, or 0."""
+        """Return the maximum, over all parameters, of the number of steps that have applied the batch ``number``."""
         histories = (history for history in self._distinct() if within(number, history.batches))
         return max((history.times_applied(number) for history in histories), default=0)
 
@@ -118,7 +118,7 @@ class Provenance:
 
     @property
     def keeps_contributions(self) -> bool:
-        """Whether each new contribution is kept; it stays False for a model that is too large."""
+        """Whether each new contribution to ``.grad`` is kept, which is not possible for a model that is too large."""
         return self._kept_contributions is not None
 
     @keeps_contributions.setter
@@ -133,17 +133,17 @@ class Provenance:
     def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
         """Return the contribution of each batch to ``.grad``, or None if the contributions were not measured.
 
-        ``scale`` is the loss scale still in ``.grad``; ``contents`` is the result of ``contents()``, if available.
+        ``.grad`` is still multiplied by the loss scale ``scale``; ``contents`` can be a result of ``contents()``.
 
         Let c_k be the gradient that backward pass k added, over all parameters, with all later scaling of ``.grad``
-        (clipping, unscaling), and let g = c_1 + ... + c_n be the current ``.grad``:
+        (clipping, unscaling), and let g = c_1 + ... + c_n be the current ``.grad``. Then:
 
-        - ``share`` = (c_k . g) / (g . g), no unit.
-        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: gradient units, divided by ``scale``.
+        - ``share`` is (c_k . g) / (g . g), which has no unit.
+        - ``along`` is (c_k . g) / |g|, ``length`` is |c_k|, and ``norm`` is |g|, all of them divided by ``scale``.
 
-        While ``keeps_contributions`` is on, each of the newest batches (up to 32) is a part, and all older batches form
-        another. Otherwise, if ``measure`` was on in the newest pass, its batch is one part, and all older batches form
-        another. Keeping contributions takes up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of the update time.
+        If ``keeps_contributions`` is True, each of the newest batches (up to 32) is one part, and all older batches are
+        another. Otherwise, if ``measure`` was True in the newest pass, its batch is one part, and all older batches are
+        another. Keeping contributions takes up to 33 copies of ``.grad`` (about 16 MiB) and 10 % of an update's time.
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
@@ -163,7 +163,7 @@ class Provenance:
             return self._kept_contributions.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
-        """Return ``sums`` for ``newest_and_older``, over all parameters; None if the newest batch was not measured."""
+        """Return ``sums`` for ``newest_and_older`` over all parameters, or None if the newest batch is not measured."""
         sums = [0.0, 0.0, 0.0]
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
@@ -179,35 +179,35 @@ class Provenance:
         return sums[0], sums[1], sums[2]
 
     def reused(self) -> tuple[int, Span] | None:
-        """Return the newest step that applied batches again and the span of these batches, or None if there is none."""
+        """Return the newest step that applied batches again, and the span of these batches, or None if none did."""
         self.sync()
         return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 
     def sync(self) -> None:
-        """Bring every history up to date with the current ``.grad``."""
+        """Update every history from its parameter's current ``.grad``, after waiting for the device."""
         self._detect_changes(self._tracked.values())
         for history in self.histories:
             history.sync()
 
     def copy_histories(self) -> HistoriesCopy:
-        """Return a copy of the state, for ``restore_histories``."""
+        """Return a copy of all histories, counts and kept contributions, for ``restore_histories``."""
         self.sync()
         return [history.copy() for history in self.histories], self.backwards, self.steps, self._vectors()
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
-        """Restore a state from ``copy_histories``, after the gradients have been restored."""
+        """Restore ``saved``, a result of ``copy_histories``. Every ``.grad`` must have been restored before."""
         histories, self.backwards, self.steps, vectors = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.take(old)
         self._written = True
-        if self._kept_contributions is not None:  # drop the contributions made after the copy
+        if self._kept_contributions is not None:  # drop contributions added after the state was copied
             self.keeps_contributions = False
             self.keeps_contributions = True
             if vectors is not None:
                 self._kept_contributions.put_back(vectors)
 
     def _begin(self, number: int) -> None:
-        """Check every ``.grad`` when the backward pass of graph task ``number`` reaches its first parameter."""
+        """Check every ``.grad`` for changes, because the backward pass ``number`` has reached its first parameter."""
         self._pass = number
         self._detect_changes(self._tracked.values())
         if self._kept_contributions is not None:
@@ -230,7 +230,7 @@ class Provenance:
                 if history.events or history.batches:
                     doubtful.append(history)
                     grads.append(plain(grad))
-        if grads:  # the 1-norm, since squares of tiny gradients round to 0, and the gradients would look cleared
+        if grads:  # use the 1-norm: in the 2-norm, squares of tiny gradients round to 0, as if .grad had been cleared
             with _torch.outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):

@@ -1,4 +1,4 @@
-"""The training loop: a Recipe writes its text, a Program compiles it, and a Run executes it and records a History."""
+"""The training loop: a Recipe writes the text, a Program compiles it, and a Run executes it and records a History."""
 
 from typing import TYPE_CHECKING
 

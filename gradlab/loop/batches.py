@@ -1,4 +1,4 @@
-"""TrackedBatches: a task's batches, which report the progress of the loop that reads them."""
+"""TrackedBatches, a list of a task's batches that reports how many of the batches a loop has read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .._torch import outside_dispatch_modes
 
 
 class TrackedBatches(list[Any]):
-    """A list of batches that reports how far it has been read, so that a loop can be resumed.
+    """A list of batches that reports how many of them have been read, so that a loop can be resumed.
 
-    Each batch is returned as a new copy, as a DataLoader would: its memory is freed when the loop drops it, and a loop
-    that changes a batch in place does not change the data.
+    Like a DataLoader, the list returns a new copy of a batch at each access: the memory of the copy is freed when the
+    loop drops it, and a loop that changes a batch in place does not change the data.
     """
 
     def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
-        """Wrap ``items``, from index ``first`` of the epoch on; ``note_read`` receives the number of batches read."""
+        """Wrap an epoch's batches from index ``first`` on; ``note_read`` is called with the number read so far."""
         super().__init__(items)
         self._note_read, self._first = note_read, first
 

@@ -1,6 +1,6 @@
-"""The Engine, which runs a BoundProgram: a Program with its namespace and its position in a task's batches.
+"""The Engine, and the BoundProgram that it runs: a Program with a namespace and a position in a task's batches.
 
-The Engine runs single statements, can switch programs, and restores the last checkpoint if an edited program fails.
+An Engine runs single statements, switches programs, and restores a checkpoint if the learner's own program fails.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from .batches import TrackedBatches
 from .program import LoopError, Program
 from .recipe import LONGEST_WINDOW
 
-MOST_STATEMENTS = 200_000  # number of statements without an update after which a loop is stopped with an error
-MOST_BATCHES = 10_000  # maximum number in one statement, since a loop in a function or a ``with`` block never pauses
-_SHORT_S = 0.1  # seconds; a statement that has already run longer than this is not expected to end soon
-EPOCHS = 10**9  # the value of ``epochs`` for a loop that runs until it is paused
+MOST_STATEMENTS = 200_000  # number of statements without a complete update after which a loop is stopped with an error
+MOST_BATCHES = 10_000  # maximum number of batches that one statement may read; a loop in a function counts as one
+_SHORT_S = 0.1  # seconds that a statement may have run and still be expected to end soon
+EPOCHS = 10**9  # value of ``epochs`` for a loop, so high that the loop never ends by itself
 
 
 class BoundProgram:
-    """A program with its own namespace, which can be resumed within an epoch.
+    """A Program with a namespace, which can continue in the middle of an epoch.
 
-    The constructor runs the set-up, whose errors propagate unchanged. ``statements`` then finishes an interrupted epoch
-    by running the loop with ``epochs = 1`` and the remaining ``batches``, and then runs the loop with all batches.
+    The constructor runs the set-up (the statements before the loop) and catches no errors. ``statements`` completes an
+    interrupted epoch by running the loop with ``epochs = 1`` and the remaining ``batches``, and then runs all epochs.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
-        self.is_edited = is_edited  # whether the learner wrote the text
+        self.is_edited = is_edited  # whether the learner wrote the program's text
         self.program = program
         self.reads_since_pause = 0
         self.read = 0  # number of batches of this epoch that have been read
-        self.updated = False  # whether the statement that just ran completed an update
+        self.updated = False  # whether an update has been completed in the current or last ``Engine.run``
         self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
         self.backwards = 0  # number of backward passes since the newest update
-        self.window = 1  # the highest number of backward passes in one update so far, at most ``LONGEST_WINDOW``
+        self.window = 1  # largest number of backward passes in an update so far, limited to ``LONGEST_WINDOW``
         self._task = task
         self._attempted = self._applied = self._inside_scaler = self._unscaled = self._skipped = False
-        self._used_scale: float | None = None  # loss scale of the newest update, before ``scaler.update()``
+        self._used_scale: float | None = None  # loss scale that the newest update used, or None without a scaler
         self._loss: Tensor | None = None
         self.namespace: dict[str, Any] = {
             "torch": torch,
@@ -101,7 +101,7 @@ class BoundProgram:
         return fresh
 
     def on_backward(self) -> None:
-        """Record the loss of the current backward pass; complete an earlier update that lacks ``scaler.update()``."""
+        """Complete an earlier update that lacks ``scaler.update()``; then record the loss of this backward pass."""
         if self._attempted:
             self._complete()
         self.backwards += 1
@@ -112,7 +112,7 @@ class BoundProgram:
         self._loss = None
 
     def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
-        """Return and clear the newest update: its losses, its loss scale or None, and whether its step was skipped."""
+        """Return the newest update's losses, loss scale or None, and whether its step was skipped; clear the losses."""
         losses = list(self.losses)
         self.window = min(max(self.window, self.backwards), LONGEST_WINDOW)
         self.losses.clear()
@@ -125,7 +125,7 @@ class BoundProgram:
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return the loss scale by which the newest contributions to ``.grad`` are still multiplied, or 1.0."""
+        """Return the loss scale by which the newest contributions to ``.grad`` are multiplied, or 1.0 if unscaled."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
@@ -134,7 +134,7 @@ class BoundProgram:
         self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
-            if scaler.is_enabled():  # the scaler remembers unscale_() until update(), and would reject another call
+            if scaler.is_enabled():  # without update(), unscale_() may not be called again
                 getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class BoundProgram:
             handle.remove()
 
     def _note_read(self, position: int) -> None:
-        """Record how far the epoch has been read; raises RuntimeError to end a statement that never pauses."""
+        """Record the number of batches read in the epoch. Raises RuntimeError if a single statement reads too many."""
         self.read = position
         self.reads_since_pause += 1
         if self.reads_since_pause > MOST_BATCHES:
@@ -154,11 +154,11 @@ class BoundProgram:
             )
 
     def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
-        """Record and return the task's loss before the loop divides or scales it; raises TypeError for a wrong loss."""
+        """Return the task's loss and record it. In a recipe's loop, raise TypeError if it is not a single value."""
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
-        elif not self.is_edited:  # an edited text may reduce or split the loss itself
+        elif not self.is_edited:  # the learner's own loop may reduce a loss of several values to one
             is_tensor = isinstance(loss, Tensor)
             got = f"tensor of shape {tuple(loss.shape)}" if is_tensor else f"value of type {type(loss).__name__}"
             raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
@@ -170,7 +170,7 @@ class BoundProgram:
             self._complete()
 
     def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
-        """Wrap the scaler's methods to detect skipped steps, which call no optimizer hook."""
+        """Wrap three methods of ``scaler`` to detect skipped steps, which do not call the optimizer's hooks."""
         step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
 
         def watched_unscale(*args: Any, **kwargs: Any) -> None:
@@ -203,10 +203,10 @@ class BoundProgram:
 
 
 class Engine:
-    """The running program, its position, and the last checkpoint; the program begins at batch ``first_batch``.
+    """The executor of a Program, which begins at batch ``first_batch`` of an epoch.
 
-    At every boundary (between two updates) the engine can switch to another program. If ``is_edited``, the learner
-    wrote the program's text: the state is copied at each boundary, and restored after an error.
+    At a boundary, that is, between two updates, the engine can switch to another program. If the learner wrote the
+    program (``is_edited``), the training state is copied at each boundary, and the copy is restored after an error.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Engine:
         self._task, self._model, self._provenance = task, model, provenance
         self.rng = rng
         self.on_update: Callable[[BoundProgram], None] | None = None
-        self.statements_since_update = 0  # since the newest update or, if it was later, the installation of the program
+        self.statements_since_update = 0  # counted from the newest update or, if later, from the switch to this program
         self.deadline = math.inf
         """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
@@ -237,10 +237,10 @@ class Engine:
             self._checkpoint = self._copy_state()
 
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
-        """Switch to another program at a boundary; return the names of the optimizers that start without state.
+        """Switch to ``program`` between two updates; return the names of the optimizers that start without state.
 
-        The program continues with the next batch of the epoch; an edited program begins a new epoch.
-        Raises LoopError if the program's set-up fails; the previous program then stays.
+        The new program continues with the next batch of the epoch or, if the learner wrote it, begins a new epoch.
+        If the set-up of the new program fails, LoopError is raised, and the previous program stays.
         """
         old = self.loop
         checkpoint = self._copy_state() if is_edited else None
@@ -251,7 +251,7 @@ class Engine:
         except BaseException as error:
             if checkpoint is not None:
                 checkpoint()
-            old.discard_update()  # the old loop has recorded the backward passes of the set-up that failed
+            old.discard_update()  # drops backward passes of the failed set-up, which ``old`` has recorded
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
@@ -263,10 +263,10 @@ class Engine:
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None, window: float = math.inf) -> None:
-        """Run statements until an update is complete, at most ``max_statements``; ``ledger`` counts their bytes.
+        """Run statements until an update is complete, at most ``max_statements``, and let ``ledger`` count the bytes.
 
-        If an update takes more than ``window`` backward passes, ``run`` also returns after each further pass, and it
-        returns after ``deadline``. Raises LoopError if a statement fails or MOST_STATEMENTS run without an update.
+        In an update of more than ``window`` backward passes, ``run`` also returns after each further pass, and in any
+        case after ``deadline``. Raises LoopError if a statement fails or MOST_STATEMENTS run without an update.
         """
         loop = self.loop
         loop.updated = False
@@ -307,12 +307,12 @@ class Engine:
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
     def end_soon(self) -> bool:
-        """End ``run`` after its current statement; return whether that statement is likely to end soon."""
+        """Let ``run`` end after the current statement, and return whether this statement is likely to end soon."""
         self.deadline = -math.inf
         return time.perf_counter() - self._statement_began < _SHORT_S
 
     def _copy_state(self) -> Callable[[], int]:
-        """Copy the state of the training; return a function that restores it and returns its position in the epoch."""
+        """Copy the training state. The returned function restores it and returns the restored position in the epoch."""
         loop, rng, provenance = self.loop, self.rng, self._provenance
         restore_state = copy_state([self._model, *loop.optimizers.values(), *loop.scalers.values()])
         random, histories, position = rng.state(), provenance.copy_histories(), loop.position()
@@ -326,7 +326,7 @@ class Engine:
         return restore
 
     def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
-        loop.discard_update()  # an interrupted update, or backward passes in another loop's set-up
+        loop.discard_update()  # drops an interrupted update, or backward passes of another loop's set-up
         self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
         loop.read = first_batch
@@ -338,7 +338,7 @@ class Engine:
         self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
     def recover(self) -> None:
-        """Restore the last checkpoint, if any, with the program that ran then, and prepare to continue."""
+        """Restore the last checkpoint, if any, and the program that ran when it was made; prepare ``run`` to go on."""
         self._statements.close()
         program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
@@ -356,8 +356,8 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index in ``new`` of the statement labelled like statement ``index`` in ``old``, or -1 for none."""
+    """Return the index of the statement in ``new`` with the same label as ``old.statements[index]``, or -1 if none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]
-    return same[min(earlier, len(same) - 1)] if same else -1  # the same occurrence of the label, or the last
+    return same[min(earlier, len(same) - 1)] if same else -1  # same occurrence, or the last if ``new`` has fewer

@@ -1,8 +1,8 @@
 """The history of a run: one row per update, or per bucket of updates in a long run, so that its size is bounded.
 
 A million updates must not need a million rows, and sampling would misrepresent a loss that oscillates: every 32nd
-value of an oscillation with period 20 shows a different oscillation. So rows are merged into buckets of 1, 2, 4, ...
-updates with the mean, the lowest and the highest loss.
+value of an oscillation with period 20 shows a different oscillation. So a row covers a bucket of 1, 2, 4, ...
+updates, and contains the mean, the lowest and the highest loss.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .. import _torch
 MOST_ROWS = 1024
 _MOST_SWITCHES = 64
 _FLUSH_EVERY = 64
-_FP16_VANISHES = 2.0**-25  # fp16 rounds magnitudes up to this to 0, since its smallest positive number is 2**-24
+_FP16_VANISHES = 2.0**-25  # largest magnitude that fp16 rounds to 0: half of the smallest positive number in fp16
 
 
 class BoundedTable:
-    """A table of at most ``MOST_ROWS`` rows; when it is full, each column's rule merges neighbouring rows in pairs."""
+    """A table of at most ``MOST_ROWS`` rows. When it is full, ``rules``, one per column, merge the rows in pairs."""
 
     def __init__(self, rules: Mapping[str, Callable[[Sequence[float]], float]]) -> None:
         self._rules = dict(rules)
@@ -39,7 +39,7 @@ class BoundedTable:
         return self._columns[name]
 
     def append(self, *values: float) -> None:
-        """Add a row with a value for each column, in the order of ``rules``; it appears once its bucket is full."""
+        """Add one value per column, in the order of ``rules``. The values of ``stride`` calls are merged into a row."""
         self._waiting.append(values)
         if len(self._waiting) < self.stride:
             return
@@ -62,40 +62,40 @@ def _over_finite(rule: Callable[[list[float]], float]) -> Callable[[Sequence[flo
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(value / len(values) for value in values)  # divided first, so that two losses of 1e308 do not overflow
+    return sum(value / len(values) for value in values)  # the sum of two losses of 1e308 would overflow
 
 
 class History:
     """The history of one run since its last reset."""
 
     def __init__(self, is_two_weights: bool = False) -> None:
-        self.is_two_weights = is_two_weights  # True for a model with two weights, whose loss can be drawn as contours
+        self.is_two_weights = is_two_weights  # whether the model has two weights, so that its loss can be drawn
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
             {
                 "update": itemgetter(0),  # first update of the bucket, counted from 1
-                "loss": mean,  # mean over the micro-batches of the update, before any division or scaling
+                "loss": mean,  # mean loss of the update's micro-batches, before any division or scaling
                 "low": low,
                 "high": high,
-                "norm": mean,  # norm of .grad as the step used it, after unscaling and clipping; NaN if not measured
-                "scale": itemgetter(-1),  # the loss scale during the update; NaN without a scaler
-                "underflow": mean,  # share of the gradient's non-zeros that would be 0 in fp16; NaN without a scaler
+                "norm": mean,  # norm of the .grad that the step used, unscaled and clipped, or NaN if not measured
+                "scale": itemgetter(-1),  # the loss scale during the update, or NaN without a scaler
+                "underflow": mean,  # share of nonzero gradients that would be 0 in fp16, or NaN without a scaler
                 "skipped": sum,  # number of updates whose step the scaler skipped
             }
         )
         self.path = BoundedTable({"x": itemgetter(-1), "y": itemgetter(-1)})  # the weights of a model with two weights
-        self.updates = 0  # completed so far; the rows of the newest updates may not be written yet
+        self.updates = 0  # number of completed updates, of which the newest may not be in ``rows`` yet
         self.loss = self.norm = math.nan
-        self.skipped: list[int] = []  # the newest updates whose step was skipped
+        self.skipped: list[int] = []  # numbers of the newest updates whose step was skipped
         self.skips = 0  # total number of updates whose step was skipped
-        self.switches: list[tuple[int, str]] = []  # (number of updates before the switch, its label)
-        self.broken: int | None = None  # the first update whose loss was inf or NaN
+        self.switches: list[tuple[int, str]] = []  # changes of the loop, as (number of updates before, label)
+        self.broken: int | None = None  # number of the first update whose loss was inf or NaN, or None
 
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
     ) -> None:
-        """Record ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
-        if loss is None:  # no backward pass, as in a second step on the same gradient: repeat the previous loss
+        """Record update number ``update``, counted from 1; ``loss`` is None if this update had no backward pass."""
+        if loss is None:  # a second step on the same gradient has no loss, so the previous loss is repeated
             loss = self.loss
         elif not math.isfinite(loss) and self.broken is None:
             self.broken = update
@@ -106,14 +106,14 @@ class History:
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 
     def mark_switch(self, label: str) -> None:
-        """Record a switch at the current update; switches at the same update share a label."""
+        """Record a change of the loop after the current update; changes after the same update get a common label."""
         if self.switches and self.switches[-1][0] == self.updates:
             label = f"{self.switches.pop()[1]}, {label}"
         self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, label)]
 
 
 class HistoryWriter:
-    """Collects updates of a model with ``params`` and writes them to ``record``, numbered from ``updates`` + 1."""
+    """Writes updates of a model with ``params`` to the History ``record``; their numbers begin at ``updates`` + 1."""
 
     def __init__(self, params: Iterable[Tensor] = (), *, updates: int = 0) -> None:
         self._params = list(params)
@@ -129,7 +129,7 @@ class HistoryWriter:
         self._norms = list(_torch.foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
-        """Record an update: its micro-batches' losses, its loss scale or None, and whether its step was skipped."""
+        """Record an update by its micro-batches' losses, its loss scale or None, and whether its step was skipped."""
         underflow = None if scale is None else self._underflow()
         self._rows.append((losses, self._norms, math.nan if scale is None else scale, underflow, skipped))
         self._norms = []
@@ -139,7 +139,7 @@ class HistoryWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write all pending rows; this waits for the device."""
+        """Write all pending updates to ``record``, after waiting for the device."""
         for losses, norms, scale, underflow, skipped in self._rows:
             self._written += 1
             values = _floats(losses)
@@ -164,6 +164,6 @@ class HistoryWriter:
 
 
 def _floats(tensors: list[Tensor]) -> list[float]:
-    if len(tensors) > 1 and tensors[0].is_cuda:  # one transfer for all values
+    if len(tensors) > 1 and tensors[0].is_cuda:  # copy all values from the GPU at once
         return torch.stack([tensor.float() for tensor in tensors]).tolist()
     return [tensor.item() for tensor in tensors]

@@ -1,10 +1,10 @@
 """Program: the text of a loop, compiled to a generator that pauses after each statement.
 
 The text is parsed, a ``yield`` is inserted after every statement, and the result is executed: there is no second
-implementation of the loop. A pause comes *after* its statement (before a ``break`` or ``continue``), so the
-highlighted line is the one whose effect the pictures show. ``for``, ``while`` and ``if`` pause at the start of the
-block that they enter. A ``with`` or ``try`` is one statement: a generator paused inside ``with torch.autocast(...)``
-would leave autocast on for the whole kernel.
+implementation of the loop. The generator pauses *after* a statement (but before ``break`` or ``continue``), so a Lab
+highlights the line whose effect its pictures show. ``for``, ``while`` and ``if`` pause at the start of the block that
+they enter. A ``with`` or ``try`` block counts as one statement, because a generator that paused inside
+``with torch.autocast(...)`` would leave autocast on for the whole kernel.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from typing import Any
 from .._process import parse_python
 
 _FUNCTION = "__gradlab_loop__"
-_LONGEST_MESSAGE = 300  # characters of an exception's first line; a longer line is cut to its first sentence
+_LONGEST_MESSAGE = 300  # number of characters above which the first line of an error is cut to its first sentence
 
 
 class LoopError(ValueError):
     """Raised when a loop's text cannot be parsed, when one of its statements fails, or when no update is completed.
 
-    ``line`` is counted from 1, and is 0 if unknown; ``text`` is the text of the loop, or "" if unknown.
+    ``line`` is the line that failed, counted from 1, or 0 if unknown; ``text`` is the loop's text, or "" if unknown.
     """
 
     def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
@@ -40,7 +40,7 @@ class LoopError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement after which a program pauses: its first and last line, and its label."""
+    """The first and last line, and the label, of a statement after which a Program pauses."""
 
     line: int
     last_line: int
@@ -57,7 +57,7 @@ class Program:
         self.filename = f"<loop {hashlib.sha1(text.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:8]}>"
         self.statements: list[Statement] = []
         try:
-            compile(text, self.filename, "exec")  # raises Python's own errors before any ``yield`` is inserted
+            compile(text, self.filename, "exec")  # finds errors in the text itself, without any ``yield``
             module = parse_python(text, self.filename)
             names = _names_bound(module, text)
             loops = (index for index, each in enumerate(module.body) if isinstance(each, (ast.For, ast.While)))
@@ -65,28 +65,28 @@ class Program:
             self.setup = partial(_start, self._compile(module.body[:first], names))
             """Runs the statements before the first loop in a namespace; yields indices into ``statements``."""
             self.loop = partial(_start, self._compile(module.body[first:], names))
-            """Runs the first loop and the statements after it in the same way."""
+            """Runs the first loop and all statements after it in a namespace; yields indices into ``statements``."""
         except LoopError:
             raise
         except SyntaxError as error:
             raise LoopError(error.lineno or 0, error.msg, text) from error
         except (ValueError, RecursionError, MemoryError) as error:
             raise LoopError(0, f"this text cannot be parsed ({error})", text) from error
-        # Lets tracebacks quote lines of the loop. The file name depends only on the text: equal texts share an entry.
+        # This entry lets tracebacks quote lines of the loop. Equal texts have equal file names, and share one entry.
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
 
     def explain(self, error: BaseException) -> LoopError:
-        """Return a LoopError for an exception that a statement raised, with the line of the text, or 0 if unknown."""
+        """Return a LoopError for ``error``, which a statement raised, with the line number, or 0 if it is unknown."""
         frames = traceback.walk_tb(error.__traceback__)
         line = next((line for frame, line in frames if frame.f_code.co_filename == self.filename), 0)
         message = next(iter(str(error).strip().splitlines()), "")
-        if len(message) > _LONGEST_MESSAGE:  # PyTorch's dispatcher reports missing kernels at length
+        if len(message) > _LONGEST_MESSAGE:  # such as PyTorch's long message about a missing kernel
             message = message.partition(". ")[0][:_LONGEST_MESSAGE]
         name = type(error).__name__
         return LoopError(line, f"{name}: {message}" if message else name, self.text)
 
     def _compile(self, body: list[ast.stmt], names: list[str]) -> Any:
-        """Compile statements to a generator function in which ``names`` are global, as they are in a script."""
+        """Return code that defines a generator function from statements; ``names`` are global in it, as in a script."""
         function = parse_python(f"def {_FUNCTION}():\n    if 0: yield").body[0]
         assert isinstance(function, ast.FunctionDef)
         if names:
@@ -110,9 +110,9 @@ class Program:
             if statement.orelse:
                 statement.orelse = [header, *self._with_pauses(statement.orelse)]
             return [statement]
-        if isinstance(statement, (ast.Break, ast.Continue)):  # control leaves here, so the pause comes before
+        if isinstance(statement, (ast.Break, ast.Continue)):  # a later pause would not be reached
             return [self._pause(statement, _label(statement)), statement]
-        # An annotated name cannot also be declared global.
+        # Annotations are removed, because an annotated name cannot be declared global.
         return [_Unannotated().visit(statement), self._pause(statement, _label(statement))]
 
     def _pause(self, statement: ast.stmt, label: str, *, header: bool = False) -> ast.stmt:
@@ -127,11 +127,11 @@ def _start(code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
 
 
 def _names_bound(module: ast.Module, text: str) -> list[str]:
-    """Return the names that the text binds at top level, which the generator function must declare global."""
+    """Return the names that ``text`` binds at top level, for a ``global`` statement; ``import *`` raises LoopError."""
     symbols = symtable.symtable(text, "<loop>", "exec").get_symbols()
     names = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
     for node in ast.walk(module):
-        if isinstance(node, ast.NamedExpr):  # a target in a comprehension is in another symbol table
+        if isinstance(node, ast.NamedExpr):  # ``names`` lacks the target of a ``:=`` in a comprehension
             names.add(node.target.id)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             raise LoopError(node.lineno, "'import *' does not work here: import the names that you use", text)
@@ -139,7 +139,7 @@ def _names_bound(module: ast.Module, text: str) -> list[str]:
 
 
 class _Unannotated(ast.NodeTransformer):
-    """Turns ``x: int = 1`` into ``x = 1``, including in ``with`` and ``try``, but not in functions and classes."""
+    """Changes ``x: int = 1`` to ``x = 1``, also within ``with`` and ``try``, but not within functions and classes."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
@@ -155,7 +155,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return a statement's label: the function or context manager that it calls, its target, or its kind."""
+    """Return the name of the function or context manager that a statement calls, or its target, or its kind."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

@@ -1,8 +1,8 @@
 """Recipe: the switches of a training loop, and the text of the loop.
 
-The text is the loop that a PyTorch teacher would write on the board, and also the program: a Run executes it line by
-line, the code pane shows it, and ``exec`` of it in a namespace that contains only ``torch``, ``model``, ``loss_fn``,
-``batches``, ``device`` and ``epochs`` trains in the same way. The class of a switch defines its values and their
+The text is the loop that a PyTorch teacher would write on the board, and it is also the program: a Lab shows it, and a
+Run executes it line by line. Executed with ``exec`` in a namespace of only ``torch``, ``model``, ``loss_fn``,
+``batches``, ``device`` and ``epochs``, it trains in the same way. The class of a switch defines allowed values and
 labels, for Recipe's checks, for controls in a Lab, a ForecastLab or an instrument, and for command-line options.
 """
 
@@ -21,26 +21,26 @@ from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_of
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(ABC):
-    """The declaration of a switch: allowed values, label and option. A field of Recipe holds its name and value."""
+    """The declaration of a switch, which is a field of Recipe: allowed values, label and command-line option."""
 
-    kind: ClassVar[str]  # kind of control; ``front/controls.js`` has an element for each kind
-    label: str = ""  # name shown to learners, such as "AMP" for ``amp``; "" for the name of the field
-    option: str = ""  # option on the command line, or "" if there is none
-    metavar: str | None = None  # placeholder of the option's value in the command line's help
-    help: str | None = None  # help text of the option
+    kind: ClassVar[str]  # kind of the control, for which ``front/controls.js`` has an element
+    label: str = ""  # name shown to learners, such as "AMP" for ``amp``, or "" to show the field's name
+    option: str = ""  # command-line option, such as "--amp", or "" if there is none
+    metavar: str | None = None  # placeholder for the option's value in the help text
+    help: str | None = None  # help text of the command-line option
     matters: Callable[[Any], bool] | None = None
-    """Returns whether the switch has an effect in a recipe; if not, its control is greyed out. None means always."""
+    """A function that returns whether the switch has an effect in a recipe, or None if the switch always has one."""
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
-        """Return ``value`` in its stored form; raises ValueError with ``name``, the value and the allowed values."""
+        """Return ``value`` as a Recipe stores it. Raises ValueError, with ``name``, if the value is not allowed."""
 
     def text(self, value: Any) -> str:
         """Return ``value`` as it is shown to learners."""
         return str(value)
 
     def read(self, name: str, typed: object) -> Any:
-        """Return the value that was chosen or typed in a control; raises ValueError if it is not allowed."""
+        """Return the value for ``typed``, a choice or text from a control. Raises ValueError if it is not allowed."""
         return self.check(name, typed)
 
 
@@ -65,10 +65,10 @@ class Choice(Switch):
 
     kind = "choice"
     options: tuple[Any, ...]
-    labels: tuple[str, ...] = ()  # labels of ``options``, in the same order; () if the options are their own labels
+    labels: tuple[str, ...] = ()  # labels in the order of ``options``, or () if each option is its own label
 
     def check(self, name: str, value: object) -> Any:
-        """Return the option equal to ``value``, or raise ValueError; 1 equals 1.0, as in JSON, but not True."""
+        """Return the option that equals ``value``, such as 1 for 1.0 (but not for True), or raise ValueError."""
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value in self.options:
             return self.options[self.options.index(value)]
         near = did_you_mean(value, [option for option in self.options if isinstance(option, str)])
@@ -88,14 +88,14 @@ class Whole(Switch):
     high: int
 
     def check(self, name: str, value: object) -> int:
-        """Return ``value`` as an int; raises ValueError if it is not a whole number in the range."""
+        """Return ``value`` as an int; raises ValueError if it is not a whole number from ``low`` to ``high``."""
         allowed = f"{self.low} to {self.high}"
-        if isinstance(value, bool) or not isinstance(value, Integral):  # otherwise only the range matters
+        if isinstance(value, bool) or not isinstance(value, Integral):  # a whole number can only be out of range
             allowed = f"a whole number, {allowed}"
         return whole_number(name, value, self.low, self.high, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> int:
-        """Return the whole number that was typed: ``"4"`` is allowed, ``"2.5"`` raises ValueError."""
+        """Return ``typed``, a whole number or a text such as "4", as an int; "2.5", for example, raises ValueError."""
         if isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII):
             count = int(typed)
             return self.check(name, count if self.low <= count <= self.high else typed)  # errors quote the typed text
@@ -104,20 +104,20 @@ class Whole(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A switch whose value is a finite number above 0. If it has ``offered`` numbers, None is also allowed ("off")."""
+    """A switch whose value is a finite number above 0 or, if ``offered`` is not empty, None, which means "off"."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
-        """Return ``value`` as a float, so that equal recipes have the same text, or None if that is allowed."""
+        """Return ``value`` as a float, or None if it is None and None is allowed; otherwise, raise ValueError."""
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
         return number(name, value, SMALLEST_FLOAT, LARGEST_FLOAT, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> float | None:
-        """Return the number that was typed, such as ``"0.05"`` or ``"1e-3"``; None for "off" if that is allowed."""
+        """Return a float for text such as "0.05" or "1e-3", or None for "off"; raises ValueError for invalid text."""
         if isinstance(typed, str):
             if typed.strip() == "off":
                 return self.check(name, None)
@@ -132,7 +132,7 @@ class Positive(Switch):
 
 
 def declare(default: Any, switch: Switch) -> Any:
-    """Return a dataclass field with the default, and with ``switch`` in its metadata."""
+    """Return a dataclass field with ``default`` as its default value and ``switch`` in its metadata."""
     return field(default=default, metadata={"switch": switch})
 
 
@@ -153,19 +153,19 @@ class Recipe:
 
     Args:
         zero_grad: Clear ``.grad`` before each update.
-        set_to_none: Clear ``.grad`` to None; if False, fill it with zeros.
-        accumulate: Number of micro-batches in the window of an update, 1 to 16.
-        divide_loss: Divide each loss by the number of micro-batches in its window.
-        amp: "off", "bf16" or "fp16".
-        clip: The norm to which larger gradients are clipped, or None.
-        optimizer: "sgd", "momentum" (SGD, momentum 0.9), "adam" or "adamw".
+        set_to_none: Clear ``.grad`` by setting it to None; if False, fill ``.grad`` with zeros.
+        accumulate: Number of micro-batches in each update, 1 to 16.
+        divide_loss: Divide the loss of each micro-batch by the number of micro-batches in the update.
+        amp: Mixed precision: "off", "bf16" or "fp16".
+        clip: Maximum norm of all gradients together, to which larger gradients are clipped; None for no clipping.
+        optimizer: "sgd", "momentum" (SGD with a momentum of 0.9), "adam" or "adamw".
         lr: The learning rate.
 
     Raises:
-        ValueError: If a value is not allowed, or an argument is not the name of a switch.
+        ValueError: If a value is not allowed, or if an argument is not the name of a switch.
     """
 
-    # One declaration per switch, which defines its check, its control in a Lab, its command-line option and its label.
+    # Each field declares one switch: the check of values, the control in a Lab, the command-line option and the label.
     zero_grad: bool = declare(True, OnOff(option="--zero-grad", help="clear .grad in each update"))
     set_to_none: bool = declare(
         True,
@@ -190,7 +190,7 @@ class Recipe:
     lr: float = declare(0.1, Positive())
 
     def __new__(cls, *_: Any, **values: Any) -> Recipe:
-        """Raise ValueError, not TypeError, for a name that is not a switch."""
+        """Raise ValueError instead of TypeError for an argument that is not the name of a switch."""
         for name in values:
             one_of("Recipe: a switch", name, SWITCHES)
         return super().__new__(cls)
@@ -200,11 +200,11 @@ class Recipe:
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
     def source(self, batch: Any = None) -> str:
-        """Return the Python text of the loop, first the set-up and then the epochs, which a Run executes.
+        """Return the Python text that a Run executes: the set-up, followed by the loop over epochs.
 
-        ``batch`` is an example of the batches; None, or a tuple or list of two, stands for a pair (x, y). Any other
-        batch is passed to the loss as a whole, ``loss_fn(output, batch)``, and to the model as ``model(**batch)`` if
-        it is a dict, as ``model(*batch)`` if it is a tuple or list, and otherwise as ``model(batch)``.
+        ``batch`` is an example of the batches. If it is None, or a tuple or list of length 2, batches are pairs (x, y).
+        Any other batch is passed to the loss as a whole, ``loss_fn(output, batch)``, and to the model: a dict as
+        ``model(**batch)``, a tuple or list as ``model(*batch)``, and anything else as ``model(batch)``.
         """
         setup = [f"optimizer = {_OPTIMIZER[self.optimizer].format(lr=self.lr)}"]
         if self.amp == "fp16":
@@ -213,11 +213,11 @@ class Recipe:
         return "\n".join([*setup, "", "for epoch in range(epochs):", *_indented(epoch)]) + "\n"
 
     def replace(self, **changes: Any) -> Recipe:
-        """Return a copy with some switches changed; raises ValueError for an unknown name or a bad value."""
+        """Return a copy with the values in ``changes``. Raises ValueError for an unknown switch or an invalid value."""
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:
-        """Return the settings that differ from those of ``other``, such as ``["zero_grad off", "lr 0.05"]``."""
+        """Return the settings that ``other`` does not share, as texts such as ``["zero_grad off", "lr 0.05"]``."""
         return [
             f"{switch.label or name} {switch.text(getattr(self, name))}"
             for name, switch in SWITCHES.items()
@@ -226,11 +226,11 @@ class Recipe:
 
 
 SWITCHES: dict[str, Switch] = {each.name: each.metadata["switch"] for each in fields(Recipe)}
-"""The declaration of each switch, by the name of its field."""
+"""The declarations of all switches, by name."""
 
 
 class _Reading(NamedTuple):
-    """Parts of the text: a batch's names, the line that moves it to the device, and arguments for model and loss."""
+    """Parts of a loop's text: names for a batch, the line that moves it, and arguments for the model and the loss."""
 
     names: str
     move: str
@@ -240,7 +240,7 @@ class _Reading(NamedTuple):
 
 def _reading(batch: Any) -> _Reading:
     if batch is None or (isinstance(batch, (tuple, list)) and len(batch) == 2):
-        argument = _stars(batch and batch[0]) + "x"  # x is a tensor, except in a forecast
+        argument = _stars(batch and batch[0]) + "x"  # in a forecast, x may be a dict, list or tuple
         return _Reading("x, y", "x, y = x.to(device), y.to(device)", argument, "y")
     moved = {
         "**": "{name: value.to(device) for name, value in batch.items()}",
@@ -289,7 +289,7 @@ def _update(recipe: Recipe) -> list[str]:
     scaled = recipe.amp == "fp16"
     lines = []
     if recipe.clip is not None:
-        if scaled:  # scaled gradients are too large by a factor of 65536 at first: clip what the step uses
+        if scaled:  # clipping must see the gradients without the loss scale, which is 65536 at first
             lines.append("scaler.unscale_(optimizer)")
         lines.append(f"torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm={recipe.clip})")
     return [*lines, *(["scaler.step(optimizer)", "scaler.update()"] if scaled else ["optimizer.step()"])]

@@ -1,4 +1,4 @@
-"""Run trains a task with a recipe. Counterfactual is a copy of a Run that continues without the newest switch."""
+"""Run, the training of a task, and Counterfactual, a copy of a Run that continues with the previous loop."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SECONDS = "a finite number from 0"
 _UPDATES_KEPT = 3  # number of the newest updates whose memory timelines are kept
 _SLICE_S = 0.05  # seconds between two checks for work that waits for the main thread
 _BURST_BUDGET_MS = 500.0  # maximum processor time that a Counterfactual may save up to catch up after a pause
-_PATIENCE_S = 1.0  # seconds that an edited loop has to complete its update before another loop replaces it
+_PATIENCE_S = 1.0  # seconds that a learner's loop gets to complete an update before a switch to another loop
 
 
 class Run:
-    """The training of a task by a recipe's loop: a Run executes the text of the loop and records its effects.
+    """The training of a task: a Run executes the text of a loop, at first a recipe's, and records the effects.
 
-    ``task`` is a Task; ``recipe`` is a Recipe, or None for the default recipe with the task's ``lr``; ``seed``, a whole
-    number, determines the weights and the loop's random numbers. Raises TypeError or ValueError for a bad argument.
+    ``task`` is a Task. ``recipe`` is a Recipe; None means the default recipe with the task's ``lr``. ``seed``, a whole
+    number, determines the weights and the random numbers. Raises TypeError or ValueError for an invalid argument.
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
@@ -46,7 +46,7 @@ class Run:
         self.task = task
         self.seed = whole_number("Run: seed", seed, 0, LARGEST_SEED, allowed=_SEEDS, kind=ValueError)
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
-        self.watch_memory = False  # whether a Ledger counts the last update of each ``advance``, for ``watched``
+        self.watch_memory = False  # whether a Ledger counts the last update of ``advance`` and adds it to ``watched``
         self.after_update: Callable[[], None] | None = None
         """Called after each complete update; it must change neither the model nor the random state."""
         self._watch_gradients = False
@@ -71,18 +71,18 @@ class Run:
 
     @property
     def line(self) -> int:
-        """The line of ``source`` that ran last, counted from 1; 0 before anything ran."""
+        """The line of ``source`` that ran last, counted from 1, or 0 before any statement has run."""
         return self.statement.line
 
     @property
     def optimizer(self) -> torch.optim.Optimizer | None:
-        """The loop's optimizer named ``optimizer``, or its first optimizer under another name; None if it has none."""
+        """The loop's optimizer named ``optimizer``, otherwise the loop's first optimizer, or None if there is none."""
         optimizers = self.loop.optimizers
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
     @property
     def updates(self) -> int:
-        """Number of updates since the last reset."""
+        """The number of updates that have been completed since the last reset."""
         return self.record.updates
 
     @property
@@ -95,11 +95,11 @@ class Run:
         self._watch_gradients = self.provenance.keeps_contributions = on
 
     def footprint(self) -> dict[str, int]:
-        """Return the current bytes of "weights", "gradients" and "optimizer" (state)."""
+        """Return a dict with the bytes that "weights", "gradients" and "optimizer" (its state) take up now."""
         return footprint(self.model, self.loop.optimizers.values())
 
     def run_statement(self) -> int:
-        """Run one statement and return its line; if the loop is done, only return the last line."""
+        """Run the next statement, unless the loop has ended, and return ``line``. Raises LoopError if it fails."""
         try:
             self._run_measured(1)
         finally:
@@ -108,26 +108,26 @@ class Run:
         return self.line
 
     def step(self) -> int:
-        """Run one statement; a deprecated alias of ``run_statement``."""
+        """Do the same as ``run_statement``, under a deprecated name."""
         warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
         return self.run_statement()
 
     def advance(
         self, updates: int | None = None, seconds: float | None = None, *, limit: float = inf, window: float = inf
     ) -> int:
-        """Run whole updates; an update begun with ``run_statement`` is completed first and counts as one of them.
+        """Run whole updates, and answer labs between them; an update begun with ``run_statement`` counts as the first.
 
         Args:
             updates: The number of updates to run; either this or ``seconds`` must be given.
-            seconds: Seconds during which new updates begin; at least one update runs.
-            limit: Seconds after which to stop, if necessary within an update.
+            seconds: The time in which new updates begin, in seconds; at least one update runs.
+            limit: The time after which to stop, even within an update, in seconds.
             window: Number of backward passes in an update beyond which each further pass counts as an update.
 
         Returns:
-            The number of updates run. Between updates, labs that wait for the main thread are served.
+            The number of updates that were run.
 
         Raises:
-            ValueError: If an argument is not allowed, or, as a LoopError, if a statement of the loop fails.
+            ValueError: If an argument is not allowed, or (the subclass LoopError) if a statement of the loop fails.
         """
         if (updates is None) == (seconds is None):
             raise ValueError(f"Run.advance: give either updates or seconds, got {updates=}, {seconds=}")
@@ -141,7 +141,7 @@ class Run:
         try:
             while not (last or self.engine.done):
                 slice_end = min(now + _SLICE_S, self.engine.deadline)
-                with self.engine.rng:  # entered once for all updates of a slice
+                with self.engine.rng:  # entering the stream only once per slice saves time
                     while True:
                         last = now >= end if updates is None else done == updates - 1
                         before = self.updates
@@ -150,7 +150,7 @@ class Run:
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
-                if not _torch.dispatch_mode_stack():  # a mode such as a Ledger would also count the labs' work
+                if not _torch.dispatch_mode_stack():  # an active Ledger would also count the labs' work
                     main_thread.serve()
                 if (now := time.perf_counter()) > self.engine.deadline:
                     break
@@ -160,7 +160,7 @@ class Run:
         return done
 
     def complete_update(self) -> None:
-        """Complete the current update; an edited loop that takes over a second returns to the update's beginning."""
+        """Complete the current update, or return to its start if a learner's loop takes more than a second."""
         if self.engine.at_boundary:
             return
         before = self.updates
@@ -170,28 +170,28 @@ class Run:
             self._forget_failed_loop()
 
     def switch(self, recipe: Recipe) -> None:
-        """Switch to ``recipe`` after the current update; weights, ``.grad`` and an unchanged optimizer's state stay."""
+        """Switch to ``recipe`` after the current update; keep weights, ``.grad`` and an unchanged optimizer's state."""
         self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that continues without the next switch. Raises ValueError in an update or an edited loop."""
+        """Return a copy that keeps the current recipe. Raises ValueError within an update and in a learner's loop."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched must be called between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
 
     def edit(self, text: str) -> None:
-        """After the current update, switch to a loop that the learner wrote; the loop begins a new epoch.
+        """Switch to ``text``, a loop that the learner wrote, after the current update, and begin a new epoch.
 
-        Raises LoopError with the line if the text or its set-up is wrong, and keeps the previous loop then. If a
-        statement fails later, the run returns to the start of the update or, in the first update, to the previous loop.
+        If the text is not valid, or a statement before the loop fails, LoopError is raised and the previous loop stays.
+        If a statement fails later, the run returns to the start of the update or, in the first one, to the old loop.
         """
         self._change_loop(text)
 
     def reset(self, weights: Sequence[float] | None = None, loop: Recipe | str | None = None) -> None:
-        """Begin again with the same seed; raises LoopError if the loop's set-up fails, and changes nothing then.
+        """Begin again with the same seed. If the loop's set-up fails, LoopError is raised, and nothing changes.
 
-        ``weights`` replaces the initial weights, with one number per element of the model's parameters. ``loop`` is a
-        Recipe, or the text of a loop that the learner wrote; None keeps the current loop.
+        ``weights``, one number for each element of the model's parameters, replaces the initial weights. ``loop`` is a
+        Recipe, or the text of a loop that the learner wrote. None keeps the current loop.
         """
         start = None if weights is None else self._checked_weights(weights)
         loop = self.loops[-1][1] if loop is None else loop
@@ -231,13 +231,13 @@ class Run:
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
         self.record: History = recorder.record  # the history since the last reset
-        self.engine = engine  # ``at_boundary`` is True between two updates, and ``done`` at the end of the loop
+        self.engine = engine  # ``engine.at_boundary`` is True between two updates, ``engine.done`` after the loop
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The newest updates whose bytes a Ledger counted, oldest first, as (number of the update, its timeline)."""
         self.ledger: Ledger | None = None  # the Ledger of the newest update in ``watched``, or None
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
         """The loops since the last reset, as (number of updates before the loop, its Recipe or edited text)."""
-        self.restarted_optimizers: list[str] = []  # names of those that started without state at the newest switch
+        self.restarted_optimizers: list[str] = []  # names of optimizers without their old state since the last switch
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -277,13 +277,13 @@ class Run:
             self.engine.run(max_statements, ledger, window)
         finally:
             self.provenance.measure = False
-            if ledger is not None:  # an interval without a statement comes after the last statement
+            if ledger is not None:  # points without a statement belong to the time after the last statement
                 self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
 
     def _open_ledger(self) -> Ledger:
-        """Return the ledger of the current update; at its start, create the ledger with the tensors of the loop."""
+        """Return the Ledger of the current update; when an update begins, create it with the tensors of the loop."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
-            if self.watched and self.watched[-1][0] > self.updates:  # the timeline of an earlier batch of this update
+            if self.watched and self.watched[-1][0] > self.updates:  # drop the timeline of an earlier batch
                 self.watched.pop()
             names = self.loop.namespace.values()
             self.ledger = Ledger(
@@ -291,7 +291,7 @@ class Run:
                 self.loop.optimizers.values(),
                 [value for value in names if isinstance(value, Tensor) and not value.requires_grad],
             )
-            self.ledger.current_statement = lambda: ""  # the engine marks the statements that ran
+            self.ledger.current_statement = lambda: ""  # the engine labels each statement that ran
             self.watched.append((self.updates + 1, []))
         return self.ledger
 
@@ -303,20 +303,20 @@ def _checked(recipe: object) -> Recipe:
 
 
 class Counterfactual:
-    """A copy of a run that continues with the loop from before a switch, while the run continues with the new loop.
+    """A copy of a Run that continues with the previous loop after the Run itself has switched to a new loop.
 
-    It has its own copies of the run's weights, ``.grad``, optimizer and scaler state, random state and position in the
-    batches. An error ends the copy, but never the run.
+    The copy includes the weights, ``.grad``, optimizer and scaler state, random state and position in the batches. An
+    error ends the Counterfactual, but never the Run.
     """
 
     def __init__(self, task: Any, recipe: Recipe, model: nn.Module, engine: Engine, updates: int) -> None:
-        """Copy a run between two updates, after ``updates`` updates; an error while copying the model propagates."""
+        """Copy a run after exactly ``updates`` complete updates. An error from copying the model is not caught."""
         self.task = task
         self.recipe = recipe  # the recipe with which the copy continues
-        self.switched = ""  # the setting without the switch, such as "zero_grad on"
-        self.begun = self.updates = updates  # numbers of updates: the run's when it was copied, and the copy's now
-        self.ended = ""  # the reason for the end of the copy, or "" while it continues
-        self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
+        self.switched = ""  # the setting that the copy keeps, such as "zero_grad on"
+        self.begun = self.updates = updates  # number of completed updates: at the time of the copy, and now
+        self.ended = ""  # the reason why the copy has ended, or "" while it continues
+        self.after_update: Callable[[], None] | None = None  # called after each update of the copy
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()
@@ -329,11 +329,11 @@ class Counterfactual:
         for name, ours in copies.items():
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
         self._writer = HistoryWriter(updates=updates)
-        self.record = self._writer.record  # the history of the copy, with the losses since it was made
+        self.record = self._writer.record  # the losses of the copy, from the first update after ``begun`` on
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Train up to update ``updates``, or end the copy; ``allowed`` ms are added to its budget of processor time."""
+        """Add ``allowed`` ms of processor time; train up to update ``updates``, or end the copy if no time is left."""
         if self.ended:
             return
         self._budget_ms = max(min(self._budget_ms + allowed, _BURST_BUDGET_MS), allowed)
@@ -346,18 +346,18 @@ class Counterfactual:
                     if self._budget_ms < 0:
                         self.end("continuing would take more than a tenth of a processor core")
             self._write()
-        except Exception as error:  # for example if memory runs out or the learner's model fails; the run continues
+        except Exception as error:  # memory may run out, or the learner's model may fail, but the run must continue
             self.end(f"it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
             self.end("it was interrupted")
             raise
 
     def end(self, why: str) -> None:
-        """End the copy, and release everything that training needs; the losses so far stay in ``record``."""
+        """End the copy for the reason ``why``, and free the model and the loop. ``record`` keeps the losses so far."""
         if self.ended:
             return
         self.ended = why
-        with suppress(Exception):  # reading a loss fails if its GPU has failed
+        with suppress(Exception):  # losses cannot be read if the GPU has failed
             self._write()
         self._engine.close()
         self._provenance.close()

@@ -1,4 +1,4 @@
-"""The memory ledger: bytes by category while any PyTorch code runs, on real or fake tensors."""
+"""The memory ledger, which counts bytes by category while any PyTorch code runs, on real or fake tensors."""
 
 from __future__ import annotations
 

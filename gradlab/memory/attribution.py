@@ -1,4 +1,4 @@
-"""Attribution of memory to the module that runs, forward or backward, and to the current line of the user's code."""
+"""Attribution of memory to modules, in forward and in backward, and to lines of the user's code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .._frames import calling_and_innermost_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
-_NO_NUMBER = 2**63  # AccumulateGrad nodes have greater sequence numbers, which do not show the order of creation
-_COMPILED = "_orig_mod"  # the attribute of a module from torch.compile that holds the original module
+_NO_NUMBER = 2**63  # limit of sequence numbers that show the order of creation; AccumulateGrad nodes exceed it
+_COMPILED = "_orig_mod"  # the attribute in which a module from torch.compile holds the original module
 
 
 def refuse_compiled(module: nn.Module) -> None:
-    """Raise RuntimeError if ``module`` was compiled: its allocations bypass the dispatch mode."""
+    """Raise RuntimeError if ``module`` was compiled, because a Ledger cannot count what compiled code allocates."""
     if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
         raise RuntimeError(
             f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and a compiled module's "
@@ -33,15 +33,15 @@ def refuse_compiled(module: nn.Module) -> None:
 
 
 class ModuleTracker:
-    """Tracker of the innermost module that runs; in backward, of the module whose forward created the current node.
+    """A tracker of the innermost running module or, in backward, of the module whose forward created the current node.
 
-    Autograd numbers nodes in order of creation, so the tracker records only the numbers at which modules start and end.
+    Autograd numbers nodes in order of creation, so the tracker records only the next number at each start and end.
     """
 
     def __init__(
         self, on_call: Callable[[nn.Module, tuple[Any, ...]], None], on_output: Callable[[object], None]
     ) -> None:
-        """Set callbacks: ``on_call(module, inputs)`` before an outermost call, ``on_output(output)`` after any call."""
+        """Call ``on_call(module, inputs)`` before an outermost module runs, ``on_output(output)`` after each module."""
         self._on_call, self._on_output = on_call, on_output
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
@@ -51,17 +51,17 @@ class ModuleTracker:
         self._last = ""
 
     def hooks(self, in_backward: Callable[[], bool]) -> list[ThreadHook]:
-        """Hook the modules that this thread calls, and return the hooks; ``in_backward`` is described in ThreadHook."""
+        """Add and return hooks on the modules that this thread calls; ThreadHook describes ``in_backward``."""
         add = partial(ThreadHook, in_backward=in_backward)
         return [add(self._enter, "forward_pre_hooks"), add(self._leave, "forward_hooks", "forward_hooks_always_called")]
 
     def forget(self) -> None:
-        """Clear the stack of running modules, which an error may have left incomplete."""
+        """Clear the stack of running modules, on which an error may have left some that have ended."""
         self._stack.clear()
 
     def now(self, node: Any) -> str:
-        """Return the name of the running module or, in backward, of the module that created ``node``; "" if unknown."""
-        if self._stack:  # a forward pass, or its recomputation inside backward
+        """Return the name of the running module or, in backward, of the one that created ``node``, or "" if unknown."""
+        if self._stack:  # a module runs, in a forward pass or in a recomputation within backward
             return self._stack[-1]
         if node is None:
             self._last = ""
@@ -83,7 +83,7 @@ class ModuleTracker:
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
         self._on_output(output)
-        if self._stack:  # empty if the module was entered before the hooks were installed
+        if self._stack:  # the stack is empty if the module started before the hooks were added
             self._stack.pop()
             self._mark()
 
@@ -95,17 +95,17 @@ class ModuleTracker:
 
 
 class LineTracker:
-    """Tracker of the line of the user's code that calls PyTorch."""
+    """A tracker of the line of the user's code that calls PyTorch."""
 
     def __init__(self) -> None:
         self.root_frame: FrameType | None = None
-        """The outermost frame that ``now()`` examines, which opened the ledger; None while the ledger is closed."""
+        """The outermost frame that ``now()`` examines: the frame that opened the ledger, or None while it is closed."""
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
-        self.innermost = ("", 0)  # file and number of the innermost line of the user's code at the last ``now()``
+        self.innermost = ("", 0)  # file and number of the user's innermost line at the last call to ``now()``
 
     def now(self) -> str:
-        """Return the calling line as "train.py:12: loss.backward()", or the last known line on an autograd thread."""
+        """Return ``describe()`` of the user's line that calls PyTorch or, on an autograd thread, the last result."""
         calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno
@@ -114,7 +114,7 @@ class LineTracker:
         return self._last
 
     def describe(self, file: str, line: int) -> str:
-        """Return a line as "train.py:12: loss.backward()", or as "line 12: ..." in a notebook; "" if ``file`` is ""."""
+        """Return text such as "train.py:12: loss.backward()" or, for a notebook, "line 12: ...", or "" for no file."""
         if not file:
             return ""
         label = self._descriptions.get((file, line))
