@@ -1,4 +1,4 @@
-"""StorageDispatchMode: tracks the storages that each PyTorch operation below autograd reads and creates."""
+"""StorageDispatchMode, which sees each PyTorch operation below autograd and tracks the storages that it uses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
 
 class StorageDispatchMode(DispatchMode):
-    """Dispatch mode that tracks every operation's inputs and outputs in ``storages``, by statement and module."""
+    """Dispatch mode that tracks in ``storages`` the inputs and outputs of every operation, by statement and module."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
         super().__init__()
         self._storages, self._modules, self._statement = storages, modules, statement
-        self._pending: Tensor | None = None  # the leaf whose .grad AccumulateGrad is setting
+        self._pending: Tensor | None = None  # the leaf whose .grad AccumulateGrad is setting, if any
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.prim.device.default:  # called very often, but only for fake tensors
+        if func is torch.ops.prim.device.default:  # fake tensors call this operation very often
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
         self.flush_pending_grad()
@@ -43,7 +43,7 @@ class StorageDispatchMode(DispatchMode):
         for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != arguments[0].device else OTHER)
         if node is not None and node.name() == _torch.ACCUMULATE_GRAD:
-            self._pending = node.variable  # an attribute of AccumulateGrad nodes only
+            self._pending = node.variable  # only AccumulateGrad nodes have this attribute
         return result
 
     def is_on(self) -> bool:
@@ -51,14 +51,14 @@ class StorageDispatchMode(DispatchMode):
         return self in _torch.dispatch_mode_stack()
 
     def flush_pending_grad(self) -> None:
-        """Track the ``.grad`` that AccumulateGrad has set on the pending leaf after its last dispatched operation."""
+        """Track the ``.grad`` of the leaf, if any, whose gradient AccumulateGrad was setting at the last operation."""
         if self._pending is not None:
             leaf, self._pending = self._pending, None
             self._storages.watch_leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """Track ``tensor``, an input of ``func``, in a category that depends on how ``func`` and autograd use it."""
-        # While autograd asks a wrapper tensor (torch.nested) for its size, it holds a lock that ``is_leaf`` also needs.
+        """Track ``tensor``, an input of the operation ``func``, in a category that suits how the tensor is used."""
+        # Autograd asks a wrapper tensor (torch.nested) for its size while holding a lock that ``is_leaf`` also needs.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed

@@ -1,4 +1,4 @@
-"""Growth: memory that increases from update to update, by the line and module that allocated it."""
+"""The growth of memory from update to update, by the line of code and the module that allocated the memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GrowthRow:
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth of memory between two updates; ``rows`` are sorted by bytes, the largest first."""
+    """The growth of memory from one update (or call to a model) to a later one, in ``rows`` sorted from the largest."""
 
     rows: tuple[GrowthRow, ...]
     first: int
@@ -48,12 +48,12 @@ class Growth:
 
     @property
     def bytes(self) -> int:
-        """Total growth between the two updates, in bytes."""
+        """Total growth from ``first`` to ``last``, in bytes."""
         return sum(row.bytes for row in self.rows)
 
     @property
     def bytes_per_update(self) -> float:
-        """Mean growth per update, or per call, in bytes."""
+        """Mean growth in bytes per ``unit``, which is an update or a call to a model."""
         return self.bytes / max(1, self.last - self.first)
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Growth:
 
 
 class GrowthTracker:
-    """Takes the snapshots described in ``Ledger.growth``; their increasing intervals keep the cost low."""
+    """Takes snapshots of memory after the updates listed in ``Ledger.growth``, and compares the newest three."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
@@ -83,13 +83,13 @@ class GrowthTracker:
     def _begin(self, clock: tuple[str, _Line]) -> None:
         self._clock, self._start = clock, self._runs[clock] - 1
         self._due = self._runs[clock]
-        self._ends = 0, 0  # highest storage numbers at the ends of the last two updates, the older first
+        self._ends = 0, 0  # numbers of the newest storages at the last two ticks of the clock, the older tick first
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
     def tick(self, unit: str, line: _Line) -> None:
-        """Record that ``line`` has ended an update, or begun a call to a model, depending on ``unit``.
+        """Count a tick of ``line``, which has ended an update or begun a call to a model, as ``unit`` says.
 
-        The line with the most ticks is the clock. Calls to a model are the clock only if no optimizer steps.
+        The line with the most ticks is the clock, which times snapshots; it is a call only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1
@@ -106,7 +106,7 @@ class GrowthTracker:
             self._snapshots = [*self._snapshots[1 - _MIN_SNAPSHOTS :], (run, self._snapshot(end))]
 
     def _snapshot(self, newest: int) -> _Snapshot:
-        """Return each group's number of living storages and their bytes, without storages numbered above ``newest``."""
+        """Return the number and bytes of storages numbered up to ``newest``, by device, line, module and category."""
         groups: _Snapshot = {}
         for entry in self._storages.alive():
             if entry.number > newest:
@@ -117,7 +117,7 @@ class GrowthTracker:
         return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
-        """Return the growth between the two newest snapshots, or an empty Growth if there are fewer than three."""
+        """Return the growth in ``totals`` between the two newest snapshots, or an empty Growth before the third one."""
         unit, clock = self._clock[0], describe(*self._clock[1])
         if len(self._snapshots) < _MIN_SNAPSHOTS:
             return Growth((), 0, 0, unit, clock)

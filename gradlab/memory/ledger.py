@@ -1,4 +1,4 @@
-"""Ledger: counts bytes by category while any PyTorch code runs, on real or fake tensors."""
+"""The Ledger, which counts bytes by category while any PyTorch code runs, with real or fake tensors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
 
 
 class Ledger:
-    """A context manager that counts bytes by category, storage by storage, while any PyTorch code runs in its block.
+    """A context manager that counts the bytes of storages by category while any PyTorch code runs in its block.
 
     After ``with Ledger() as ledger: train()``, read ``current`` and ``peak`` (bytes), ``at_peak`` (category to bytes)
-    and ``timeline`` (a list of at most 2,000 ``MemoryPoint``). When the block begins, the ledger searches the process
-    for living tensors and counts them; if ``model`` or ``optimizers`` are given, it counts only these and ``inputs``
+    and ``timeline`` (a list of at most 2,000 MemoryPoints). When the block begins, the ledger searches the process for
+    living tensors and counts them. If ``model`` or ``optimizers`` is given, the ledger counts only these and ``inputs``
     instead. Entering the same ledger again continues its counts.
 
-    Sizes are those that storages request: on CUDA the allocator rounds them up and reserves more, and the temporary
-    workspace of a kernel is not counted. Nodes of autograd's graph are not storages and are not counted either, so a
-    loop that keeps graphs with ``total += loss`` shows the same bytes as one that does not. Work on other threads
-    is not counted, except on autograd's own threads. Raises TypeError for arguments of the wrong type, and
-    RuntimeError for a compiled model, or if it would have to search while other threads run the user's code.
+    Sizes are those that PyTorch requests: on CUDA, the allocator rounds sizes up and reserves more memory, and the
+    temporary workspace of a kernel is not counted. Nodes of autograd's graph are not storages, so they are not counted
+    either: a loop that keeps graphs with ``total += loss`` shows the same bytes as a loop that does not. Work on other
+    threads is counted only on autograd's own threads. Raises TypeError for arguments of the wrong type, and
+    RuntimeError for a compiled model or if the ledger would have to search while other threads run the user's code.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Ledger:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the counting with the outermost block; memory freed later changes ``current``, but not the timeline."""
+        """End the counting with the outermost block. Memory freed later changes ``current``, but not ``timeline``."""
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
@@ -98,18 +98,18 @@ class Ledger:
 
     @property
     def device(self) -> str:
-        """The device type whose bytes are given: an accelerator such as "cuda" if it held any bytes, else "cpu"."""
+        """The device type that all counts refer to: an accelerator such as "cuda" if it held any bytes, else "cpu"."""
         devices = self._storages.totals_by_device.items()
         return next((name for name, totals in devices if name not in ("cpu", "meta") and totals.peak), "cpu")
 
     @property
     def current(self) -> int:
-        """Bytes alive now."""
+        """The number of bytes that living storages on ``device`` have now."""
         return self._totals.total
 
     @property
     def by_category(self) -> dict[str, int]:
-        """Bytes alive now, by category."""
+        """The number of bytes that living storages on ``device`` have now, as a dict by category."""
         self._storages.refresh_gradients()
         return by_category_name(self._totals.now)
 
@@ -120,34 +120,34 @@ class Ledger:
 
     @property
     def at_peak(self) -> dict[str, int]:
-        """Bytes by category at the moment of the peak."""
+        """The number of bytes in each category at the moment of the peak, as a dict."""
         return self._totals.peak_at.high
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The interval that contains the peak, with its statement and module."""
+        """The interval in which memory reached its peak, with the statement and module that ran."""
         return self._totals.peak_at
 
     @property
     def timeline(self) -> list[MemoryPoint]:
-        """The bytes alive in each interval, oldest first; neighbouring intervals are merged if there are too many."""
+        """The intervals in which one statement ran in one module, the oldest first, merged if there are too many."""
         self._storages.refresh_gradients()
         return self._totals.points()
 
     def growth(self) -> Growth:
-        """Return the growth of memory from update to update, by line and module; ``print`` shows it as a table.
+        """Return the growth of memory from update to update, by line and module, which ``print`` shows as a table.
 
         An update ends with ``optimizer.step()``; if no optimizer steps, each call to the model counts as an update.
         Snapshots are taken at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on. Each snapshot holds the living
         storages that an earlier update created, grouped by line, module and category. The newest three snapshots are
-        compared: a group has grown if its number of storages increased from the first to the second, and again to the
-        third; its growth is the increase in bytes from the second to the third. So weights, optimizer state, gradients,
-        a list of fixed length and a full cache do not count as growth, nor does a tensor replaced with a larger tensor.
+        compared: a group has grown if the second contains more storages of the group than the first, and the third more
+        than the second. The growth is the increase in bytes from the second to the third. Weights, optimizer state,
+        gradients, a list of fixed length, a full cache and a tensor replaced with a larger one do not count as growth.
         """
         return self._growth.growth(self._totals, self._lines.describe)
 
     def mark(self, statement: str) -> None:
-        """Label the intervals since the last mark with ``statement``, for a loop that is run statement by statement."""
+        """Label all intervals since the previous ``mark`` with ``statement``, the name of the statement that ran."""
         self._counting.flush_pending_grad()
         self._storages.refresh_gradients()
         for totals in self._storages.totals_by_device.values():
@@ -155,7 +155,7 @@ class Ledger:
         self._storages.begin_interval("", "", anew=True)
 
     def forget(self) -> None:
-        """Restart the timeline, the peak and the growth; living storages stay counted."""
+        """Restart the timeline, the peak and the growth, but keep counting the storages that are alive."""
         self._growth.forget()
         for totals in self._storages.totals_by_device.values():
             totals.forget()
@@ -186,7 +186,7 @@ class Ledger:
         self.forget()
 
     def _find(self) -> None:
-        """Find and count the modules, optimizers and tensors that were alive before the ledger began."""
+        """Count the storages of all modules, optimizers and tensors in the process, and of tensors that graphs save."""
         fake = any(isinstance(mode, _torch.FakeTensorMode) for mode in _torch.dispatch_mode_stack())
 
         def ours(parameters: Iterable[Tensor]) -> bool:
@@ -195,7 +195,7 @@ class Ledger:
         alive = gc.get_objects()
         graphs: list[Any] = []
         for thing in alive:
-            # type(), since isinstance() would resolve proxies; a module without _parameters is not initialised yet.
+            # type() is used because isinstance() resolves proxies. A module without _parameters is not initialised yet.
             if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
                 self._weights(thing)
         for thing in alive:
@@ -224,7 +224,7 @@ class Ledger:
                 self._storages.mark_input(tensor)
 
     def _tick(self, unit: str) -> None:
-        if _torch.current_autograd_node() is None:  # outside backward, which may rerun modules or step in hooks
+        if _torch.current_autograd_node() is None:  # backward, which may rerun modules or step in hooks, has no ticks
             self._lines.now()
             self._growth.tick(unit, self._lines.innermost)
 

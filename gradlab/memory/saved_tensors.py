@@ -1,7 +1,7 @@
-"""Tracking of the storages that autograd's graph saves for backward, with saved-tensor hooks.
+"""Tracking, with saved-tensor hooks, of the storages that autograd's graph saves for backward.
 
-The packed object refers to the tensor itself, so nothing is copied and backward computes the same result. The hooks
-disable PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` performs this check.
+The pack hook returns an object that refers to the tensor, so nothing is copied and backward computes the same result.
+With hooks, PyTorch does not detect that a saved tensor was modified in place, so ``unpack`` checks for this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BY_THREAD: dict[int, _Hooks] = {}
 
 
 class SavedTensor:
-    """A tensor saved by the graph; when the graph releases it, the storage records of every ledger are updated."""
+    """The object that a graph keeps for a saved tensor, which counts as saved until the graph releases this object."""
 
     __slots__ = ("entries", "tensor", "version")
 
@@ -40,7 +40,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in one more ledger: as a batch if it is one in another ledger, else as computed."""
+        """Count the tensor as saved in ``storages`` too: as a batch if another ledger does that, else as computed."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -55,9 +55,9 @@ class SavedTensor:
 
 
 def unpack(saved: SavedTensor) -> Tensor:
-    """Return the saved tensor to the graph; raises RuntimeError if the tensor was modified in place."""
+    """Return the tensor that was saved. Raises RuntimeError if the tensor was modified in place after it was saved."""
     now = saved.tensor._version
-    if now != saved.version:  # PyTorch's own message, so that a search finds explanations
+    if now != saved.version:  # the message is PyTorch's own, so that a search finds explanations
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"[{saved.tensor.type()} {list(saved.tensor.shape)}] is at version {now}; expected version {saved.version} "
@@ -69,11 +69,11 @@ def unpack(saved: SavedTensor) -> Tensor:
 
 @contextmanager
 def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
-    """Report the tensors that the graph saves and releases on this thread to ``storages``; other hooks keep working.
+    """Within a ``with`` block, count in ``storages`` the tensors that graphs save for backward on this thread.
 
-    PyTorch calls only the hooks on top of the stack, so all ledgers of a thread share one pair of hooks. Other hooks on
-    top of this pair (checkpointing, ``save_on_cpu``) are wrapped to track the tensors that they keep. The pair is
-    removed for ``torch.func``, which allows no saved-tensor hooks.
+    PyTorch calls only the hooks on top of the stack, so all ledgers of a thread share one pair of hooks. Other hooks
+    above this pair, such as those of checkpointing and ``save_on_cpu``, keep working; they are wrapped to track the
+    tensors that they keep. The pair is removed for ``torch.func``, which allows no saved-tensor hooks.
     """
     with _WATCHING_HOOKS:
         thread = threading.get_ident()
@@ -96,7 +96,7 @@ class _Hooks:
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
-        self.pair: tuple[Any, Any] | None = None  # as pushed on the stack, or None while removed
+        self.pair: tuple[Any, Any] | None = None  # the pair that is on the stack, or None while it is removed
 
     def push(self) -> None:
         below = _top()
@@ -105,7 +105,7 @@ class _Hooks:
         self.pair = hooks
 
     def remove(self) -> None:
-        """Remove the pair from any position in the stack."""
+        """Remove the pair of hooks from the stack, even if other hooks are above it."""
         above: list[tuple[Any, Any]] = []
         while (top := _top()) is not None and not self.on_top():
             above.append(top)
@@ -124,7 +124,7 @@ class _Hooks:
         return SavedTensor(tensor, self.watching)
 
     def watched(self, pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        """Wrap another pack hook: storages that the hook keeps, originals or copies, count as saved until freed."""
+        """Wrap another pack hook, so that the storages it keeps, originals or copies, count as saved until freed."""
 
         def watched(tensor: Tensor) -> Any:
             before = _uses(tensor)
@@ -160,7 +160,7 @@ def _hooks_of_thread() -> _Hooks | None:
 
 
 def _remove_from_top() -> _Hooks | None:
-    """Remove this thread's pair if it is on top and return its ``_Hooks``; otherwise return None."""
+    """Remove this thread's pair of hooks if it is on top of the stack, and return its ``_Hooks``, or None otherwise."""
     hooks = _hooks_of_thread()
     if hooks is None or not hooks.on_top():
         return None
@@ -194,7 +194,7 @@ def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_t
 
 def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
     def left(hooks: saved_tensors_hooks, *error: object) -> None:
-        aside = _remove_from_top()  # otherwise PyTorch would pop our pair instead of the ending pair below it
+        aside = _remove_from_top()  # otherwise PyTorch would pop our pair instead of ``hooks``, which are below it
         leave(hooks, *error)
         if aside:
             aside.push()
@@ -235,18 +235,18 @@ _WATCHING_HOOKS = Patches(
 
 
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:
-    """Count the tensors that the graphs reachable from ``nodes`` have saved, if ``wanted(tensor)`` is true.
+    """Count in ``storages`` the tensors saved in the graphs of ``nodes`` for which ``wanted`` returns True.
 
-    The graphs may be older than the ledger, so its hooks are added to their saved tensors now; no graph is kept alive.
-    Storages that other hooks keep count as activations until they are freed. All tensors with a Python object must have
-    been tracked before: a tensor that only the graph holds, such as a dropout mask, does not count as a batch.
+    The graphs may be older than the ledger, so hooks are added to their saved tensors now; this keeps no graph alive.
+    A storage that other hooks keep counts as an activation until it is freed. The caller must have tracked all tensors
+    with a Python object: a tensor that only a graph holds, such as a dropout mask, must not count as a batch.
     """
     entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
         if tensor is not None:
             if wanted(tensor):
-                saved.register_hooks(lambda part: SavedTensor(part, [storages]), unpack)  # calls the pack hook now
-                for entry in saved.data.entries:  # uses ``tensor``, since an output is packed without its grad_fn
+                saved.register_hooks(lambda part: SavedTensor(part, [storages]), unpack)  # this calls the pack hook
+                for entry in saved.data.entries:  # a packed output has no grad_fn, but ``tensor`` still has it
                     entry.computed |= tensor.grad_fn is not None
                 entries += saved.data.entries
         elif isinstance(saved.data, SavedTensor):  # packed by another ledger
@@ -263,20 +263,20 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
 
 
 def _saved_by(nodes: Iterable[Any]) -> Iterator[tuple[Any, Tensor | None]]:
-    """Yield each raw saved tensor of the graphs with its tensor, or with None if hooks have packed the tensor."""
+    """Yield each raw saved tensor in the graphs of ``nodes`` with its tensor, or with None if hooks have packed it."""
     hook = _torch.saved_unpack_hook
     if hook is None:
         return
     for node in graph_nodes(nodes):
         for name in [name for name in dir(node) if name.startswith("_raw_saved_")]:
-            plain = name.removeprefix("_raw")  # a custom Function has ``saved_tensors`` instead
+            plain = name.removeprefix("_raw")  # the tensor's attribute; a custom Function has ``saved_tensors`` instead
             try:
                 saved = _tuple(getattr(node, name))
                 if any(hook.__get__(raw) is not None for raw in saved):
                     tensors: tuple[Tensor | None, ...] = (None,) * len(saved)
                 else:
                     tensors = _tuple(getattr(node, plain) if hasattr(type(node), plain) else node.saved_tensors)
-            except RuntimeError:  # freed, or modified in place: backward will raise this error
+            except RuntimeError:  # the tensor was freed, or modified in place: backward would fail, too
                 continue
             for raw, tensor in zip(saved, tensors, strict=True):
                 if raw is not None and (tensor is not None or hook.__get__(raw) is not None):
@@ -292,7 +292,7 @@ def graph_nodes(roots: Iterable[Any]) -> list[Any]:
     ordered: list[Any] = []
     visited: set[Any] = set()
     stack = [(root, False) for root in roots]
-    while stack:  # depth first without recursion, since 1,000 operations in a row create a deep graph
+    while stack:  # a stack is used because 1,000 operations in a row make a graph too deep for recursion
         node, finished = stack.pop()
         if finished:
             ordered.append(node)

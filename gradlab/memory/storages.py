@@ -1,4 +1,4 @@
-"""Storages: a record of every living untyped storage, with its category and the changes of that category."""
+"""Records of all living untyped storages, each with its category and the history of its size and category."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MOST_CHANGES = 32
 
 
 class StorageRecord:
-    """One storage: its bytes, its category, and the number of saved tensors in autograd's graph that use it.
+    """The record of one storage: its bytes, its category, and the number of saved tensors that use the storage.
 
-    The category may become known late. Past moments are then recounted from the history of sizes and categories, so
-    that no category becomes negative. Only the newest 32 changes are kept.
+    The category may become known only after other code has run. Past totals are then corrected from a history of the
+    newest 32 sizes and categories of the storage, so that no total becomes negative.
     """
 
     __slots__ = (
@@ -34,18 +34,18 @@ class StorageRecord:
     def __init__(
         self, totals: CategoryTotals, size: int, base: int, number: int = 0, *, preexisting: bool = False
     ) -> None:
-        """Count a storage from now on; ``preexisting`` marks a storage that was alive before the ledger began."""
+        """Count a storage of ``size`` bytes from now on; ``preexisting`` means that it is older than the ledger."""
         self.totals, self.bytes, self.base, self.number, self.preexisting = totals, size, base, number, preexisting
         self.category = base
         self._history = [(totals.change(base, size), base, size)]
         self.saved = 0
-        self.computed = False  # whether a tensor with a grad_fn has used this storage, which then is never a batch
+        self.computed = False  # whether the storage holds a computed result, which never counts as a batch
         self.output = False  # whether a module has returned a tensor in this storage
         self.line, self.module = ("", 0), ""
         self.watch: Any = None
 
     def set_category(self, base: int, *, retroactive: bool = False) -> None:
-        """Change the base category from now on, or from the beginning if ``retroactive``."""
+        """Set the category for a storage that no graph saves, from now on or, if ``retroactive``, for all time."""
         self.base = base
         if not retroactive:
             self._recount()
@@ -55,12 +55,12 @@ class StorageRecord:
         self.totals.correct(history, self.category)
 
     def save(self, by: int = 1) -> None:
-        """Add ``by`` to the number of saved tensors that use this storage: 1 when saved, -1 when released."""
+        """Add ``by`` to the number of saved tensors that use this storage: 1 for each saved, -1 for each released."""
         self.saved += by
         self._recount()
 
     def resize(self, size: int) -> None:
-        """Change the size in bytes from now on; 0 means that the storage has been freed."""
+        """Set the size to ``size`` bytes from now on, which is 0 if the storage has been freed."""
         more, self.bytes = size - self.bytes, size
         self._note(self.totals.change(self.category, more), self.category, size)
 
@@ -71,17 +71,17 @@ class StorageRecord:
             self._note(self.totals.move(before, category, self.bytes), category, self.bytes)
 
     def _counts_as(self) -> int:
-        """Return the effective category: while saved for backward, a storage in "other" counts in "activations"."""
+        """Return the category that counts: ``base``, but ACTIVATIONS for a storage in OTHER that a graph saves."""
         return ACTIVATIONS if self.saved and self.base == OTHER else self.base
 
     def _note(self, moment: int, category: int, size: int) -> None:
-        insort(self._history, (moment, category, size))  # in order: a garbage collection may have added a later change
+        insort(self._history, (moment, category, size))  # a garbage collection may have added a later change
         if len(self._history) > _MOST_CHANGES:
             del self._history[0]
 
 
 class Storages:
-    """The living storages that are tracked, each counted once, in the totals of its device."""
+    """The records of the living storages that are tracked, and each device's totals, which count a storage once."""
 
     def __init__(self, lines: LineTracker) -> None:
         self._lines = lines
@@ -94,7 +94,7 @@ class Storages:
         self._statements = 1
 
     def track(self, tensor: Tensor, base: int = OTHER, *, preexisting: bool = False) -> list[StorageRecord]:
-        """Return the records of a tensor's storages (several for a sparse tensor); count new storages as ``base``."""
+        """Return the records of a tensor's storages, usually one, and begin to count new storages as ``base``."""
         if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # the usual case
             return [self._entry(tensor, base, preexisting)]
         return [self._entry(part, base, preexisting) for part in dense_parts(tensor)]
@@ -120,7 +120,7 @@ class Storages:
         return self.totals_by_device[device]
 
     def set_category(self, tensor: Tensor, base: int) -> None:
-        """Set the category of a tensor's storages retroactively; weights stay weights."""
+        """Set the category of a tensor's storages to ``base`` retroactively, except for storages that are weights."""
         for entry in self.track(tensor, base):
             if entry.base not in (base, WEIGHTS):
                 entry.set_category(base, retroactive=True)
@@ -148,7 +148,7 @@ class Storages:
     def settle_outputs(self, after: int, to: int) -> None:
         """Count the living module outputs with storage numbers above ``after`` and up to ``to`` as activations.
 
-        During the update that creates it, an output is an activation only if the graph saves it. An output that lives
+        In the update that creates an output, the output is an activation only if a graph saves it. An output that lives
         longer, for example in a list that a hook fills, is always an activation.
         """
         for entry in reversed(self.alive()):
@@ -158,7 +158,7 @@ class Storages:
                 entry.set_category(ACTIVATIONS)
 
     def alive(self) -> list[StorageRecord]:
-        """Return the records of the living storages, oldest first, as a list, since iterating may free a storage."""
+        """Return a list of the living storages' records, oldest first, which does not change if a storage is freed."""
         return list(self._entries.values())
 
     def mark_weight(self, tensor: Tensor) -> None:
@@ -185,7 +185,7 @@ class Storages:
         return entries
 
     def refresh_gradients(self) -> None:
-        """Update the set of storages that count as gradients, since user code can set, remove or keep a ``.grad``."""
+        """Update the set of storages that count as gradients, because user code may have set or removed a ``.grad``."""
         leaves = [leaf for reference in list(self._leaves.values()) if (leaf := reference()) is not None]
         now = {entry.number: entry for leaf in leaves for entry in self._grad(leaf)}
         for number, entry in self._grads.items():
@@ -199,7 +199,7 @@ class Storages:
             totals.pause(paused=paused)
 
     def begin_interval(self, statement: str, module: str, *, anew: bool = False) -> None:
-        """Begin a new interval of the timelines; ``anew`` counts even the same statement as a new execution."""
+        """Begin an interval in all timelines; if ``anew``, the same ``statement`` counts as a new execution."""
         self._statements += anew or statement != self.statement
         self.statement, self.module = statement, module
         for totals in self.totals_by_device.values():
@@ -212,18 +212,18 @@ def iter_tensors(values: Any) -> Iterator[Tensor]:
         yield values
     elif isinstance(values, dict):
         yield from iter_tensors(values.values())
-    elif isinstance(values, (list, tuple, set, ValuesView)):  # not any iterable: a generator would be consumed
+    elif isinstance(values, (list, tuple, set, ValuesView)):  # generators are skipped, because a loop consumes them
         for value in values:
             yield from iter_tensors(value)
 
 
 def is_wrapping(tensor: Any) -> bool:
-    """Return whether a tensor has no storage itself and wraps other tensors, as torch.nested does."""
+    """Return whether ``tensor`` has no storage of its own and wraps other tensors, as a nested tensor does."""
     return type(tensor) not in _PLAIN and bool(_torch.is_traceable_wrapper_subclass(tensor))
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors that hold a tensor's bytes: itself or its parts; () if its storage is not accessible."""
+    """Return the tensors that hold a tensor's bytes: itself or its parts, or () if its storage is not accessible."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
@@ -236,14 +236,14 @@ def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
         return (tensor.crow_indices(), tensor.col_indices(), tensor.values())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
-    return ()  # such as the mkldnn layout, whose storage is not accessible
+    return ()  # the storage of other layouts, such as mkldnn, is not accessible
 
 
 def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> dict[str, int]:
-    """Return the bytes of "weights" (parameters and buffers), "gradients" and "optimizer" (state).
+    """Return a dict with the bytes of "weights" (parameters and buffers), "gradients" and "optimizer" (state).
 
-    Storages are counted, not elements: views and tied weights share a storage, and a small view keeps a large storage
-    alive. A storage that belongs to two of these categories is counted in the first.
+    The bytes are those of storages, not of elements: tied weights count once, and a small view counts with the large
+    storage that it keeps alive. A storage that belongs to two of these categories is counted in the first.
     """
     counted: set[int] = set()
     return {

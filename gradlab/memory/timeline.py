@@ -1,4 +1,4 @@
-"""The ledger's counts, without tensors: bytes by category now, at the peak, and in each interval."""
+"""The counts of a Ledger as plain numbers: bytes by category now, at the peak, and in each interval."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class MemoryPoint:
 
     @property
     def top(self) -> int:
-        """The highest total of the interval, in bytes."""
+        """The highest total during the interval, in bytes."""
         return sum(self.high.values())
 
 
 def by_category_name(amounts: Sequence[int]) -> dict[str, int]:
-    """Return ``amounts``, which are in the order of CATEGORIES, by category name."""
+    """Return a dict from the names in CATEGORIES to ``amounts``, which are in the same order."""
     return dict(zip(CATEGORIES, amounts, strict=True))
 
 
@@ -51,7 +51,7 @@ class Interval:
     __slots__ = ("began", "end", "end_moment", "high", "high_moment", "module", "number", "statement", "top")
 
     def __init__(self, site: tuple[str, str, int], now: list[int], moment: int) -> None:
-        """Begin with the bytes ``now``; ``site`` is (statement, module, index of the statement's execution)."""
+        """Begin at ``moment`` with the bytes ``now``; ``site`` is (statement, module, index of execution)."""
         self.statement, self.module, self.number = site
         self.end = now.copy()
         self.high = now.copy()
@@ -59,7 +59,7 @@ class Interval:
         self.began = self.end_moment = self.high_moment = moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Move the bytes of a storage to ``category``; ``history`` lists its changes as (moment, category, bytes)."""
+        """Move the bytes of a storage with this ``history`` of (moment, category, bytes) to ``category``."""
         for amounts, moment in ((self.high, self.high_moment), (self.end, self.end_moment)):
             for since, before, size in reversed(history):
                 if since <= moment:
@@ -87,35 +87,35 @@ class CategoryTotals:
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The interval that contains the peak."""
+        """The interval in which the total reached its peak."""
         return self._ended(self._peak_in)
 
     def points(self) -> list[MemoryPoint]:
-        """Return all intervals up to now, oldest first."""
+        """Return a MemoryPoint for each interval up to now, the oldest first."""
         return [self._ended(interval) for interval in (*self._past, self._interval)]
 
     def change(self, category: int, size: int) -> int:
-        """Add ``size`` bytes, which may be negative, to ``category``; return the moment, a counter of changes."""
+        """Add ``size`` bytes, negative or not, to ``category``, and return the number of changes so far."""
         self._moment = moment = self._moment + 1
         self.now[category] += size
         self.total += size
         if self.total > self._interval.top:
             interval = self._interval
-            # One statement without a call, so that a garbage collection cannot change the totals in between.
+            # This is one statement without a call, so that no garbage collection changes the totals in between.
             interval.high, interval.high_moment, interval.top = [*self.now], moment, self.total
             if interval.top > self._peak_in.top:
                 self._peak_in = interval
         return moment
 
     def move(self, before: int, after: int, size: int) -> int:
-        """Move ``size`` bytes from category ``before`` to category ``after``; return the moment."""
+        """Move ``size`` bytes from category ``before`` to ``after``, and return the number of changes so far."""
         self._moment += 1
         self.now[before] -= size
         self.now[after] += size
         return self._moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Move a storage with this ``history`` to ``category`` retroactively: now and in past intervals."""
+        """Move the storage whose changes are ``history`` to ``category``, both now and in all past intervals."""
         for interval in chain((self._interval,), reversed(self._past)):
             interval.correct(history, category)
             if interval.began < history[0][0]:
@@ -139,7 +139,7 @@ class CategoryTotals:
             interval.statement = statement
 
     def pause(self, *, paused: bool) -> None:
-        """Pause or resume the timeline; bytes freed while it is paused belong to no statement."""
+        """Pause or resume the timeline; while it is paused, freed bytes do not change the newest interval."""
         if paused and not self._paused:
             self._end()
         self._paused = paused

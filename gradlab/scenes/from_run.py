@@ -1,4 +1,4 @@
-"""Scenes read from a run without changing it; evaluating the model has no side effects on the training."""
+"""Scenes that are read from a run without any effect on the training, even if the model has to be evaluated."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from .kinds import (
 )
 from .sentences import memory_scene
 
-_MIN_ARROWS = 4  # number of newest contributions with their own arrow, unless the accumulation window is longer
+_MIN_ARROWS = 4  # number of newest contributions that have their own arrows, if the accumulation window is not longer
 _SHOWN_DIGITS = 12
-_SURFACE_POINTS = 41  # number of points along each side of the surface
-_MAX_HALF_SIDE = 1e6  # largest half-width of the square of the surface, in units of the weights
-_GROWTH = 1.5  # smallest factor by which the half-width grows
-_PATH_MARGIN = 1.6  # half-width divided by the path's distance from the centre, with room for gradient arrows
+_SURFACE_POINTS = 41  # number of points along each side of the square of weights that the contours cover
+_MAX_HALF_SIDE = 1e6  # largest half-width of the contours' square, in units of the weights
+_GROWTH = 1.5  # smallest factor by which the contours' square grows
+_PATH_MARGIN = 1.6  # half-width of a new square in units of the path's distance from the centre, so that arrows fit
 
 
 class RunScenes:
@@ -46,17 +46,17 @@ class RunScenes:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.unswitched: Counterfactual | None = None  # a copy without the newest switch, whose losses are also drawn
+        self.unswitched: Counterfactual | None = None  # copy of the run without its newest switch, also drawn
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
         self._path_has_arrows = False
-        self._surface_of = 0  # the newest batch when the surface was computed or last checked
-        self._half = 0.0  # half-width of the square of the surface
+        self._surface_of = 0  # number of the newest batch when ``_surface`` was computed or last checked
+        self._half = 0.0  # half-width of the square that ``_surface`` covers
 
     def names(self) -> list[PanelName]:
-        """Return the panels that this run can show now; the loss scale is one of them if the loop has a GradScaler."""
+        """Return the names of the panels that the run can show; only a loop with a GradScaler has the loss scale."""
         names = [PanelName.LOSS, PanelName.GRADIENT]
         if isinstance(self.run.task.picture, HeldOutImages):
             names += [PanelName.PICTURE, PanelName.HELD_OUT]
@@ -68,29 +68,29 @@ class RunScenes:
         return names
 
     def scene(self, name: PanelName) -> Scene:
-        """Return the scene of a panel from the method with the panel's name."""
+        """Return the scene of the panel ``name``, from the method with the corresponding name."""
         return getattr(self, name.name.lower())()
 
     def loss(self) -> Curve:
-        """Return the loss over updates, together with the loss of ``unswitched`` if there is such a copy."""
+        """Return the loss over updates and, as a second curve, the loss of the copy ``unswitched`` if there is one."""
         curve, copy = loss_curve(self.run.record), self.unswitched
         return curve if copy is None else self._with_unswitched(curve, loss_curve(copy.record))
 
     def held_out(self) -> Curve:
-        """Return the loss of the held-out examples over the updates since the first ``watch_held_out``."""
+        """Return the loss on the held-out examples over the updates since the first call to ``watch_held_out``."""
         curve, copy = self.watch_held_out().curve(), self._unswitched_held_out
         return curve if copy is None else self._with_unswitched(curve, copy.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
-        """Record from now on the contributions to ``.grad`` and the held-out loss, as far as these panels show them."""
+        """From now on, record contributions to ``.grad`` and the held-out loss, each only if ``panels`` show it."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
-        self._path_has_arrows = alone and self.run.record.is_two_weights  # draw the arrows in one panel only
+        self._path_has_arrows = alone and self.run.record.is_two_weights  # only one panel shows the arrows
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
     def watch_unswitched(self, unswitched: Counterfactual) -> None:
-        """Evaluate the held-out examples after each update of ``unswitched``, the run without its newest switch."""
+        """Measure the held-out loss after each update of ``unswitched``, the run's copy without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
     def _with_unswitched(self, curve: Curve, other: Curve) -> Curve:
@@ -100,13 +100,13 @@ class RunScenes:
         return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
     def watch_held_out(self) -> HeldOutLoss:
-        """Evaluate the held-out examples after each update from the first call on; return the HeldOutLoss."""
+        """Return the run's HeldOutLoss, which measures the held-out loss after each update since the first call."""
         if self._held_out is None:
             self._held_out = HeldOutLoss(self.run)
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """Return Arrows for the contributions to ``.grad`` that ``Run.watch_gradients`` recorded; adapt their scale."""
+        """Return Arrows of the contributions to ``.grad`` that the run has recorded, and update the pictures' scale."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -138,11 +138,11 @@ class RunScenes:
         return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape:
-        """Return contours, the path of the weights and, unless a gradient panel shows them, the gradient arrows."""
+        """Return contours, the path of the weights and, if no gradient panel is shown, the arrows of ``.grad``."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
-        """Return bytes by category over the updates watched last, or the current bytes if no update was watched."""
+        """Return bytes by category in the updates that were watched last, or the current bytes if there are none."""
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
@@ -162,19 +162,19 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Return the name and the total bytes of the run's GPU; None if the run is not on a CUDA device."""
+        """Return the name and the total bytes of the run's GPU, or None if the run is not on a CUDA device."""
         if not self.run.task.device.startswith("cuda"):
             return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
     def scaler(self) -> ScalerHistory:
-        """Return the loss scale over updates, the updates with a skipped step, and the underflow without scaling."""
+        """Return the loss scale, the skipped updates, and the share of gradients that would underflow unscaled."""
         rows = self.run.record.rows
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
     def picture(self) -> Samples:
-        """Return some held-out images with the model's predictions; the accuracy is over all held-out images."""
+        """Return the first held-out images with the model's predictions, and the accuracy on all held-out images."""
         model, device, picture = self.run.model, self.run.task.device, self.run.task.picture
         with evaluating(model):
             predicted = model(picture.x.to(device)).argmax(1).cpu()
@@ -183,7 +183,7 @@ class RunScenes:
         return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), picture.y[:_SHOWN_DIGITS].tolist(), right)
 
     def about_batch(self, number: int) -> str:
-        """Describe batch ``number``: its position in the epoch, and whether it is in ``.grad`` and was applied."""
+        """Return sentences on a batch: its position in the epoch, and whether it is in ``.grad`` and was applied."""
         provenance = self.run.provenance
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
@@ -197,7 +197,7 @@ class RunScenes:
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {state}."
 
     def _contours(self) -> Contours:
-        """Return contours around the task's minimum, enlarged when a batch brings the path close to the edge."""
+        """Return contours in a square around the task's minimum, which grows when the path comes close to the edge."""
         if self._surface is not None and self._surface_of == self.run.provenance.backwards:
             return self._surface
         self._surface_of = self.run.provenance.backwards
@@ -207,17 +207,17 @@ class RunScenes:
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
         need = min(_PATH_MARGIN * max(far), _MAX_HALF_SIDE) or 1.0
         if self._surface is None or need > self._half:
-            # The first square fits; later squares grow by half or more, so that a diverging run rarely needs another.
+            # The first square just fits. Each later square is wider by half or more, so that a diverging run needs few.
             self._half = max(need, _GROWTH * self._half)
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
 
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least ``window``, and one for each group of older ones.
+    """Return an arrow for each of the ``window`` newest contributions or more, and one for each group of older ones.
 
-    Neighbours form a group if all were applied never, once, or more than once. With two weights, ``x`` and ``y`` are
-    the contribution itself; otherwise ``x`` is its projection onto the sum, and ``y`` is 0.
+    Older neighbours form a group if all were never applied, all once, or all more than once. With two weights, ``x``
+    and ``y`` of an arrow are the contribution itself; otherwise ``x`` is the projection onto the sum, and ``y`` is 0.
     """
     singles, styles = max(_MIN_ARROWS, window), [min(part.applied[0], 2) for part in parts]
     older = len(parts) - singles if len(parts) > singles + 1 else 0
@@ -238,7 +238,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Return the arrows with their extents across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
+    """Return arrows with the extent across the sum as ``y``, signed and scaled so that all ``y`` add up to 0."""
     height, asides = 0.0, []
     for arrow in arrows:
         along = abs(arrow.x)
@@ -252,7 +252,7 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model in evaluation mode, without gradients and with random numbers from seed 0; restore all afterwards."""
+    """Within a ``with`` block, put ``model`` in evaluation mode, without gradients and with the random seed 0."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
     modes = [(module, module.training) for module in model.modules()]
     try:
@@ -265,17 +265,17 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def loss_curve(history: History) -> Curve:
-    """Return the loss of a history as a Curve."""
+    """Return the losses in ``history`` as a Curve."""
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
 class HeldOutLoss:
-    """A run's loss on the held-out examples of its task, measured after each update from construction on."""
+    """The loss of a run on its task's held-out examples, measured after each update since this object was created."""
 
     def __init__(self, run: Run | Counterfactual) -> None:
-        """Measure after each update of ``run``. Raises ValueError if its task has no held-out examples."""
+        """Measure the loss after each update of ``run``. Raises ValueError if its task has no held-out examples."""
         if run.task.held_out is None:
             raise ValueError(f"HeldOutLoss: the run's task must have held-out examples, but {run.task.name!r} has none")
         self._run = run

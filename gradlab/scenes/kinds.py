@@ -1,8 +1,8 @@
 """Scenes: the contents of panels as plain numbers, read from a run at one moment.
 
-Scenes separate the half of gradlab that uses PyTorch from the half that draws: RunScenes makes them from a run, and
-``drawing`` turns them into marks. Nothing here imports torch or matplotlib, so a panel can be tested with numbers made
-up by hand, and a scene can be stored.
+Scenes separate the half of gradlab that uses PyTorch from the half that draws: RunScenes creates scenes from a run, and
+``drawing`` turns scenes into marks. This module imports neither torch nor matplotlib, so a panel can be tested with
+invented numbers, and a scene can be stored.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class PanelName(StrEnum):
-    """The names of all panels."""
+    """The names of the panels of a Lab."""
 
     LOSS = "loss"
-    HELD_OUT = "held-out loss"  # the loss of the held-out examples, which no batch contains; shown only on request
+    HELD_OUT = "held-out loss"  # the loss on held-out examples, which no batch contains; shown only if requested
     GRADIENT = "gradient"
-    PICTURE = "picture"  # the task's own picture: digits with predictions
+    PICTURE = "picture"  # held-out images with the model's predictions
     LANDSCAPE = "landscape"
     SCALER = "scaler"
     MEMORY = "memory"
 
 
 class StatementLabel(StrEnum):
-    """Labels of statements that scenes treat specially; any other label is the name of a call, target or keyword."""
+    """The labels of statements that scenes treat specially. Other labels are names of calls, targets or keywords."""
 
     ZERO_GRAD = "zero_grad"
     OUTPUT = "output"
@@ -52,29 +52,29 @@ class UnswitchedCurve:
 
     updates: Sequence[float]
     mean: Sequence[float]
-    switched: str  # the setting before the switch, which the copy keeps, such as "zero_grad on"
-    now: float = math.nan  # the newest loss
+    switched: str  # the setting that the copy has kept, such as "zero_grad on"
+    now: float = math.nan  # the newest loss of the copy
     ended: str = ""  # why the curve ends, or "" while it continues
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The loss over updates. Each point covers a bucket of updates: mean, lowest and highest of the finite losses."""
+    """The loss over updates: for each bucket of updates, the mean, the lowest and the highest of the finite losses."""
 
     updates: Sequence[float]
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
-    switches: Sequence[tuple[int, str]] = ()  # (update, label such as "zero_grad off"), oldest first
-    broken: int | None = None  # the first update whose loss was inf or NaN; the curve ends there
-    now: float = math.nan  # the loss of the newest update, as in the status line; its bucket may not be full yet
+    switches: Sequence[tuple[int, str]] = ()  # pairs of an update and a label such as "zero_grad off", oldest first
+    broken: int | None = None  # the first update with a loss of inf or NaN, where the curve ends, or None
+    now: float = math.nan  # the loss of the newest update, which may not yet be in ``mean``
     title: str = "loss"
     unswitched: UnswitchedCurve | None = None
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity, so that its drawing can be cached
+@dataclass(frozen=True, eq=False)  # contours are compared by identity, so that drawings of them can be cached
 class Contours:
-    """The loss over the plane of two weights: ``loss[i][j]`` belongs to ``(x[j], y[i])``."""
+    """The loss over the plane of two weights, where ``loss[i][j]`` is the loss at the weights ``(x[j], y[i])``."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -84,15 +84,15 @@ class Contours:
 
 @dataclass(frozen=True)
 class BatchArrow:
-    """The contribution of one batch, or of several older batches together, to ``.grad``, in gradient units."""
+    """The contribution to ``.grad`` of one batch, or of several older batches together, in units of the gradient."""
 
-    batches: Span | None  # the first and the last batch; None for a part of ``.grad`` that is not from a backward pass
+    batches: Span | None  # first and last batch, or None for a part of ``.grad`` that is not from a backward pass
     x: float
     y: float
-    share: float  # its projection onto the sum, as a fraction of the sum's length; negative if it points the other way
-    applied: tuple[int, int] = (0, 0)  # fewest and most optimizer steps that have applied one of its batches
-    names: Sequence[str] = ()  # labels, the longest first; empty to label it with the numbers of its batches
-    length: float = math.nan  # its norm over all parameters; NaN if unknown
+    share: float  # projection of the contribution onto the sum, as a fraction of the sum's length; may be negative
+    applied: tuple[int, int] = (0, 0)  # least and greatest number of steps that have applied one of the batches
+    names: Sequence[str] = ()  # labels of the arrow, the longest first; if empty, the numbers of the batches
+    length: float = math.nan  # norm of the contribution over all parameters, or NaN if unknown
 
 
 @dataclass(frozen=True)
@@ -100,33 +100,33 @@ class Arrows:
     """The contents of ``.grad``: the measured contributions as arrows, drawn head to tail.
 
     With two weights, the first arrow begins at the position of the weights on ``contours``. With any other model, the
-    arrows are laid flat: each has its true extent ``x`` along the sum, and nearly its true length; they zigzag.
+    arrows are laid flat: they zigzag along the sum, each with its true extent ``x`` and nearly its true length.
     """
 
-    arrows: Sequence[BatchArrow]  # the oldest first
-    total: tuple[float, float]  # the sum, ``.grad`` itself
-    holds: Sequence[Span] = ()  # batches in ``.grad`` of any parameter
+    arrows: Sequence[BatchArrow]  # the arrow of the oldest contribution first
+    total: tuple[float, float]  # the sum of the contributions, that is ``.grad``; (norm, 0) if laid flat
+    holds: Sequence[Span] = ()  # the batches that the ``.grad`` of any parameter contains
     contours: Contours | None = None
-    measured: bool = True  # False if the contribution of the newest batch was not recorded
-    elements: int = 0  # elements of ``.grad`` if the arrows are laid flat, else 0
-    reach: float = 0.0  # reach of the picture in gradient units (``Camera``); 0 to fit the arrows
+    measured: bool = True  # whether the contribution of the newest batch was recorded
+    elements: int = 0  # number of elements of ``.grad`` if the arrows are laid flat, else 0
+    reach: float = 0.0  # extent that the picture shows, in gradient units, as in ``Camera``; 0 to fit the arrows
     path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest point first
-    move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
-    one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 if there is none
+    move: tuple[float, float] | None = None  # change of two weights by the next step of plain SGD, if known
+    one_batch: float = 0.0  # usual length of the arrow of one batch, drawn as a yardstick, or 0 for no yardstick
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """The loss surface of a two-weight model, and the path of the weights, thinned and with the oldest point first."""
+    """The loss surface of a two-weight model, and the path of the weights as some of its points, the oldest first."""
 
     contours: Contours
     path: Sequence[tuple[float, float]]
-    arrows: Arrows | None = None  # the contents of ``.grad``, drawn at the end of the path
+    arrows: Arrows | None = None  # the contents of ``.grad``, drawn from the end of the path, or None to draw none
 
 
 @dataclass(frozen=True)
 class ScalerHistory:
-    """The loss scale over updates, the updates whose step was skipped, and underflow as shares from 0 to 1."""
+    """The loss scale, the updates whose step was skipped, and the share of gradients that would underflow unscaled."""
 
     updates: Sequence[float]
     scale: Sequence[float]
@@ -136,31 +136,31 @@ class ScalerHistory:
 
 @dataclass(frozen=True)
 class Samples:
-    """Held-out digits with the model's answers. ``images`` is n x 8 x 8, with values from 0 to 1."""
+    """Held-out images with the model's answers; ``images`` is n x height x width, from 0 (blank) to 1 (full ink)."""
 
     images: Sequence[Sequence[Sequence[float]]]
     predicted: Sequence[int]
     actual: Sequence[int]
-    accuracy: float  # share of all held-out digits for which the answer is right
+    accuracy: float  # share of all held-out images for which the answer is right
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes by category over the last watched updates, statement by statement.
+    """Bytes by category in the updates that were watched last, statement by statement.
 
-    A statement has one or more points: the bytes that were alive while a module ran. If the bytes at the peak and at
-    the end of that time are known, it has two points, first the peak and then the end. Each storage is counted once.
+    A statement has a point for each interval in which one module ran, or two points, the peak and the end, if both are
+    known for the interval. A point is the bytes that were alive, with each storage counted once.
     """
 
     statements: Sequence[str]  # labels of the statements of all shown updates, in the order in which they ran
     starts: Sequence[int] = ()  # the index of each statement's first point
-    categories: dict[str, Sequence[int]] = field(default_factory=dict)  # category, such as "weights" -> bytes at points
-    updates: Sequence[tuple[int, int]] = ()  # (index of first statement, number of update), oldest update first
-    modules: Sequence[str] = ()  # the dotted name of the running module at each point, or "" outside of all modules
-    capacity: tuple[str, int] | None = None  # name and usable bytes of the card with which the peak is compared
+    categories: dict[str, Sequence[int]] = field(default_factory=dict)  # name of a category -> bytes at each point
+    updates: Sequence[tuple[int, int]] = ()  # (index of its first statement, number) of each update, oldest first
+    modules: Sequence[str] = ()  # the dotted name of the module that ran at each point, or "" outside any module
+    capacity: tuple[str, int] | None = None  # name and total bytes of the GPU with which the peak is compared
     allocated: int | None = None  # CUDA only: bytes that PyTorch's allocator has given to tensors
     reserved: int | None = None  # CUDA only: bytes that PyTorch's allocator has reserved
-    note: str = ""  # a remark for the learner: "1 update in 12 is watched"
+    note: str = ""  # a remark for the learner, such as "1 update in 12 is watched"
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Fit:
     bars: Sequence[tuple[str, dict[str, int]]]  # (label, bytes at the peak by category) of each bar, left to right
     cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
-    verdict: str = ""  # a phrase on whether the last bar fits a card
+    verdict: str = ""  # a phrase that says whether the last bar fits a card
 
 
 Scene = Curve | Arrows | Landscape | ScalerHistory | Samples | Memory | Fit

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def status_line(run: Run, *, whole: bool = True) -> str:
-    """Return a run's update and loss scale, if any; if ``whole``, also its loss, contents of ``.grad`` and bytes."""
+    """Return a line with a run's update and any loss scale and, if ``whole``, its loss, ``.grad`` and bytes."""
     parts = [f"update {run.updates:,}"]
     if whole:
         parts += [f"loss {short(run.record.loss)}"] * (run.updates > 0) + [_gradient(run)]
@@ -28,7 +28,7 @@ def status_line(run: Run, *, whole: bool = True) -> str:
         skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
         parts.append(f"loss scale {loss_scale:,.6g}{skipped}")
     if whole:
-        parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # less than the peak of an update
+        parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is higher
     return " · ".join(parts)
 
 
@@ -47,7 +47,7 @@ _USUAL_WINDOW = 8  # largest number of batches without a step that causes no war
 
 
 def unapplied(run: Run) -> str:
-    """Return a warning if unusually many batches have come without a step, else ""."""
+    """Return a warning if more batches than usual have had a backward pass without a step, else ""."""
     count = run.loop.backwards
     if count <= max(run.loop.window, _USUAL_WINDOW):
         return ""
@@ -79,7 +79,7 @@ _CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
 
 
 def find_oom(error: BaseException | None) -> BaseException | None:
-    """Return the first out-of-memory error among ``error`` and its causes; None if there is none."""
+    """Return the first out-of-memory error among ``error`` and its causes, or None if there is none."""
     import torch
 
     for cause in _causes(error):
@@ -90,7 +90,7 @@ def find_oom(error: BaseException | None) -> BaseException | None:
 
 
 def explain_oom(run: Run, error: BaseException) -> str:
-    """Return sentences on where memory ran out (the line or, if it is unknown, the update) and on ways to continue."""
+    """Return sentences that name the line (or else the update) where memory ran out, and ways to continue."""
     where = f"in update {run.updates + 1:,}"
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
@@ -101,7 +101,7 @@ def explain_oom(run: Run, error: BaseException) -> str:
 
 
 def free_after_oom(run: Run, error: BaseException) -> None:
-    """Release the memory of a failed update: its graph, the frames of the error, the allocator's cache."""
+    """Release the memory of an update that ``error`` ended: the graph, the error's frames and the allocator's cache."""
     import torch
 
     for cause in list(_causes(error)):
@@ -126,25 +126,25 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 _CALLS = frozenset(map(StatementLabel, ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")))
 """Labels of statements that are named after a call; others are named after their target or keyword."""
-_WORTH = 0.05  # share of the peak above which a way to reduce a category is named
+_WORTH = 0.05  # share of the peak that a category must exceed before ways to reduce the category are named
 
 
 def peak_location(statement: str, module: str = "") -> str:
-    """Return the location of a peak, such as ``while backward ran, in head``."""
+    """Return a phrase for the statement and the module of a peak, such as ``while backward ran, in head``."""
     when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
     kind = "module " if module.isdigit() else ""  # the parts of a Sequential have numbers for names
     return f"{when}, in {kind}{module}" if module else when
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
-    """Return a phrase for the share of a card that a peak takes, such as ``T4 holds 15 GiB: 30 % used at the peak``."""
+    """Return a phrase on the use of a card's memory at a peak, such as ``T4 holds 15 GiB: 30 % used at the peak``."""
     if peak > holds > 0:
         return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, below 99.5 % with one or two significant digits: ``27 %``, ``0.003 %``."""
+    """Return ``share`` as a rounded percentage, such as ``120 %``, ``27 %``, ``0.003 %`` or ``under 0.001 %``."""
     value = share * 100
     if value >= 99.5 or value == 0:
         return f"{value:.0f} %"
@@ -154,14 +154,14 @@ def percent(share: float) -> str:
 
 
 def times_as_much(ratio: float) -> str:
-    """Return a ratio above 1 as a phrase, such as ``1.3 times`` or ``82 times``; at least ``1.01 times``."""
+    """Return a ratio above 1 as a phrase, such as ``1.3 times`` or ``82 times``, but at least ``1.01 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
 def need_sentence(what: str, tensors: int, total: int, statement: str, module: str = "") -> str:
-    """Return a sentence on the ``total`` bytes needed, such as ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
+    """Return a sentence on the memory that ``what`` needs: ``llama-8b needs 151 GiB: 131 GiB of tensors at ...``."""
     return (
         f"{what} needs {bytes_text(total)}: {bytes_text(tensors)} of tensors at the peak "
         f"({peak_location(statement, module)}) and {bytes_text(total - tensors)} more for PyTorch's allocator and CUDA"
@@ -169,7 +169,7 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
-    """Return a phrase on whether ``needed`` bytes fit a card with ``usable`` bytes."""
+    """Return whether ``needed`` bytes fit a card, as a phrase such as ``fits an H100: 27 % of its 79 GiB``."""
     share = f"{percent(needed / usable)} of" if needed <= usable else times_as_much(needed / usable)
     return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
@@ -177,7 +177,7 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 def suggestions(
     at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Return a sentence with ways to reduce a peak above ``room``, the largest category first, or why none helps."""
+    """Return a sentence that lists ways to lower a peak above ``room`` bytes, best first, or says why none helps."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):
@@ -200,18 +200,18 @@ def suggestions(
 
 
 def with_article(card: str) -> str:
-    """Return a card's name with its article: ``a T4``, ``an H100``."""
+    """Return the name of a card with the indefinite article, such as ``a T4`` or ``an H100``."""
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
 _MOST_UPDATES = 2
-_MOST_STATEMENTS = 130  # maximum number in several updates together, so that each is at least two pixels wide
+_MOST_STATEMENTS = 130  # maximum number of statements in several updates, so that each is at least two pixels wide
 
 
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
-    """Return the memory scene of ``updates``, pairs of number and timeline; each interval has two points, peak and end.
+    """Return a Memory of ``updates``, pairs of number and timeline, with two points per interval: its peak and its end.
 
-    Only the newest ``_MOST_UPDATES`` updates are included, or fewer if they have too many statements.
+    Only the newest ``_MOST_UPDATES`` updates are included, or fewer if these have too many statements together.
     """
     key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
     ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]

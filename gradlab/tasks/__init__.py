@@ -1,4 +1,4 @@
-"""Ready-made tasks, each with a model, data and a loss: seeded, and small enough for a laptop."""
+"""Ready-made tasks, each with a model, data and a loss. They are seeded, and small enough for a laptop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names() -> list[str]:
 
 
 def get(name: str, **options: Any) -> Task:
-    """Return the task ``name``; ``options`` are passed to the function with that name.
+    """Return the task ``name``, created by the function of this name with the keyword arguments ``options``.
 
     Raises TypeError if ``name`` is not a string, and ValueError if the name is unknown.
     """
@@ -32,7 +32,7 @@ def get(name: str, **options: Any) -> Task:
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return ``task``, or the task with that name. Raises TypeError or ValueError; ``caller`` begins the message."""
+    """Return a Task, given as such or by name. Raises TypeError or ValueError, whose message begins with ``caller``."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from .._checks import pair
 from .task import Task, TwoWeights, checked_device
 
-LARGEST_NUMBER = 1e6  # limit for every argument, so that the loss stays within float32
+LARGEST_NUMBER = 1e6  # largest magnitude of any argument, so that the loss does not overflow float32
 
 
 def half_squares(output: Tensor, y: Tensor) -> Tensor:
-    """Return half the sum of the squared differences, a tensor with one value."""
+    """Return half the sum of the squared differences of ``output`` and ``y``, as a tensor with one value."""
     return 0.5 * ((output - y) ** 2).sum()
 
 
@@ -24,16 +24,16 @@ def bowl(
     minimum: tuple[float, float] = (0.0, 0.0),
     device: str = "auto",
 ) -> Task:
-    """Return the task whose loss is 1/2 * (c0 * (w0 - m0)^2 + c1 * (w1 - m1)^2).
+    """Return the task of two weights (w0, w1) with the loss 1/2 * (c0 * (w0 - m0)^2 + c1 * (w1 - m1)^2).
 
-    The Hessian is diag(curvatures): with x = diag(sqrt(c)) and y = x @ m, half the squared error of x @ w is the
-    formula above. Plain SGD multiplies w_i - m_i by 1 - lr * c_i in each update, so it converges if lr * c_i < 2.
+    With x = diag(sqrt(c)) and y = x @ m, the loss is half the squared error of x @ w. The Hessian is diag(c), and plain
+    SGD multiplies w_i - m_i by 1 - lr * c_i in each update, so it converges if lr * c_i < 2 for both weights.
 
     curvatures: (c0, c1), each from 1e-6 to 1e6.
-    start: (w0, w1), the initial weights of every `build`, for any seed.
-    minimum: (m0, m1), where the loss is 0.
+    start: (w0, w1), the initial weights of every model that `build` returns, whatever the seed.
+    minimum: (m0, m1), the weights at which the loss is 0.
 
-    There are 16 identical batches: x has the shape (2, 2), y has the shape (2, 1).
+    There are 16 identical batches, in which x has the shape (2, 2) and y has the shape (2, 1).
     """
     c0, c1 = pair("bowl: curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
     w0, w1 = pair("bowl: start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
@@ -54,7 +54,7 @@ def bowl(
         loss_fn=half_squares,
         device=checked_device("bowl: device", device),
         title="Two weights roll down a bowl",
-        # A tenth of the limit 2 / c in the steeper direction, so training is quick and does not overshoot.
+        # This is a tenth of the limit 2 / c in the steeper direction, so training is quick without overshoot.
         lr=0.2 / max(c0, c1),
         picture=TwoWeights((m0, m1)),
     )

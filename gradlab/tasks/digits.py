@@ -18,9 +18,9 @@ SPLIT_SEED = 0
 
 
 def images() -> tuple[Tensor, Tensor]:
-    """Return all 1,797 images, (1797, 64) float32 from 0 (blank) to 1 (full ink), and their digits, (1797,) int64.
+    """Return all images as (1797, 64) float32 from 0 (blank) to 1 (full ink), and the digits as (1797,) int64.
 
-    Source, authors and licence: data/SOURCES.md.
+    The file data/SOURCES.md names the source, the authors and the licence.
     """
     table = _table()
     return table[:, :64].float() / 16, table[:, 64].long()
@@ -28,19 +28,19 @@ def images() -> tuple[Tensor, Tensor]:
 
 @cache
 def _table() -> Tensor:
-    """Return the data file as a uint8 tensor, one row per image; cached, since reading takes longer than an epoch."""
+    """Return a uint8 tensor with rows of 64 pixels and a digit, cached because reading takes longer than an epoch."""
     packed = files("gradlab.tasks").joinpath("data/digits.csv.gz").read_bytes()
     rows = [bytes(map(int, row.split(b","))) for row in gzip.decompress(packed).splitlines()]
     return torch.frombuffer(bytearray(b"".join(rows)), dtype=torch.uint8).view(len(rows), -1)
 
 
 def digits(batch: int = 64, device: str = "auto") -> Task:
-    """Return the task of classifying digits: x (batch, 64) are pixels from 0 to 1, row by row; y (batch,) are digits.
+    """Return the task of classifying digits: x (batch, 64) has pixels from 0 to 1 by row, and y (batch,) has digits.
 
-    1,500 images are for training, 297 are held out in `picture`. The model is an MLP 64-128-64-10 with ReLU, and the
-    loss is the cross-entropy.
+    The batches contain 1,500 images, and 297 other images are held out in `picture`. The model is an MLP 64-128-64-10
+    with ReLU, and the loss is the cross-entropy.
 
-    batch: number of images per batch, 1 to 1,500; the last batch may be smaller.
+    batch: number of images per batch, from 1 to 1,500; the last batch may be smaller.
     """
     batch = whole_number("digits: batch", batch, 1, TRAIN)
     where = checked_device("digits: device", device)
@@ -58,7 +58,7 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
         loss_fn=nn.functional.cross_entropy,
         device=where,
         title="1,797 real handwritten digits: a network learns to read them",
-        # A rate ten times higher would learn faster. At this rate, the oscillation without zero_grad can be watched
+        # Ten times this rate would be faster. At this rate, the oscillation without zero_grad can be watched
         # for a while before it destroys the network.
         lr=0.05,
         picture=HeldOutImages(x[TRAIN:].clone(), y[TRAIN:].clone(), (8, 8)),

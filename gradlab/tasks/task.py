@@ -18,7 +18,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def checked_device(name: str, value: object) -> str:
-    """Return the device "cpu" or "cuda"; for "auto", return "cuda" if PyTorch finds a CUDA GPU, else "cpu".
+    """Return ``value`` if it is "cpu" or "cuda"; for "auto", return "cuda" if PyTorch finds a CUDA GPU, else "cpu".
 
     Raises TypeError if ``value`` is not a string, and ValueError for an unknown name and for "cuda" without a GPU.
     """
@@ -42,7 +42,7 @@ class TwoWeights:
 class HeldOutImages:
     """A picture of held-out images, which no batch contains, with the model's predictions.
 
-    ``x`` is the model's input, ``y`` (n,) contains the classes, and ``shape`` is the height and width of an image.
+    ``x`` (n, ...) is the model's input, ``y`` (n,) contains the classes, and ``shape`` is an image's (height, width).
     """
 
     x: Tensor = field(repr=False)
@@ -72,15 +72,15 @@ class Task:
 
     The batches stay on the CPU; the loop moves each batch with `x.to(task.device)`, as a real loop does.
 
-    name: short, one word.
-    builder: seed -> model. It may use torch's global random generator: `build` seeds it first and restores it later.
-    batches: list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y), the model gets x. Any
-        other batch is passed to the model and to the loss as a whole: a dict of tensors as model(**batch), a tuple or
-        list of tensors of another length as model(*batch), and a single tensor as model(batch).
-    loss_fn: (output, y) -> tensor with one value; for batches other than pairs, (output, batch) -> tensor. It must have
-        no parameters that require grad.
-    device: "cpu" or "cuda", where the model is built.
-    title: one line in plain English.
+    name: a short name, in one word.
+    builder: a function seed -> model. `build` seeds torch's global random generator first, and later restores it.
+    batches: a list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y), the model gets x.
+        Any other batch is passed to the model and to the loss as a whole: the model gets a dict of tensors as
+        model(**batch), a tuple or list of another length as model(*batch), and a single tensor as model(batch).
+    loss_fn: a function (output, y) -> tensor with one value or, for batches other than pairs, (output, batch) -> tensor
+        with one value. A module as loss_fn must have no parameters that require grad.
+    device: the device on which models are built, "cpu" or "cuda".
+    title: a description of the task in one line.
     picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's predictions) or None.
     lr: a learning rate at which plain SGD learns well with one update per batch.
 
@@ -101,11 +101,11 @@ class Task:
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"Task: {name} must be a string, got {without_values(getattr(self, name))}")
         if not self.name.strip():
-            raise ValueError(f"Task: name must be a non-empty string, got {self.name!r}")
+            raise ValueError(f"Task: name must be a string that is not blank, got {self.name!r}")
         _require_function("builder", self.builder, "seed -> nn.Module", 1)
         _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
         _require_no_parameters(self.loss_fn)
-        # object.__setattr__, since the dataclass is frozen; the batches are stored as a checked copy.
+        # The dataclass is frozen, so object.__setattr__ stores the batches, as a checked copy.
         object.__setattr__(self, "batches", _checked_batches(self.batches))
         checked_device("Task: device", one_of("Task: device", self.device, DEVICES[1:]))
         picture: object = self.picture
@@ -120,13 +120,13 @@ class Task:
         return (self.picture.x, self.picture.y) if isinstance(self.picture, HeldOutImages) else None
 
     def build(self, seed: int = 0) -> nn.Module:
-        """Return a new model on `self.device`; the same seed gives the same weights.
+        """Return a new model on `self.device`, with the same weights for the same seed.
 
         The state of torch's global random generator does not change. Raises TypeError if the builder does not return an
         `nn.Module`, and ValueError if the model has tensors on the meta device.
         """
         seed = whole_number("Task.build: seed", seed, 0, LARGEST_SEED)
-        # Once CUDA is initialized, a builder may use its generators, which cannot be isolated while other threads run.
+        # Once CUDA is initialized, a builder may use CUDA's generators, but other threads prevent their isolation.
         cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
@@ -135,11 +135,11 @@ class Task:
         devices = {t.device.type for t in (*model.parameters(), *model.buffers())}
         if "meta" in devices:
             raise ValueError("Task: builder must return a model with values, got one with weights on the meta device")
-        # Call `.to` only if a tensor has to move: on a model of fake tensors it fails even if there is nothing to do.
+        # `.to` is called only if a tensor must move: for a model of fake tensors, it fails even with nothing to move.
         return model if devices <= {self.device} else model.to(self.device)
 
     def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
-        """Return the loss of ``batch``, moved to `self.device`, as a Recipe's loop computes it."""
+        """Move ``batch`` to `self.device`, and return the loss of ``model`` as the loop of a Recipe computes it."""
         if isinstance(batch, Tensor):
             return self.loss_fn(model(moved := batch.to(self.device)), moved)
         if isinstance(batch, dict):
@@ -150,7 +150,7 @@ class Task:
 
 
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
-    """Return (x, y) in batches of `size` rows, the last with the remaining rows; each batch is a copy.
+    """Return a list of batches (x, y), copies of `size` rows of ``x`` and ``y``; the last batch may be smaller.
 
     Without copies, all batches would share a storage, and the bytes of the whole data set would count for each batch.
     """

@@ -1,4 +1,4 @@
-"""The task of predicting the next character of ten sonnets in sequences of unequal length, and a small transformer."""
+"""The task of predicting the next character in passages of ten sonnets, and a small transformer for this task."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 from .._checks import whole_number
 from .task import Task, checked_device
 
-IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
-PAD = 0  # the code of the newline, used as input at padding; no real position attends to it
+IGNORE = -100  # target at padding, and the default ``ignore_index`` of torch.nn.functional.cross_entropy
+PAD = 0  # input at padding: the number of the newline; no real character attends to padding
 ORDER_SEED = 0
 
 
@@ -31,7 +31,7 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, length, width) to the same shape."""
+        """Return a tensor of the same shape as ``x``, which is (batch, length, width)."""
         batch, length, width = x.shape
         split = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, width // self.heads)
         q, k, v = split.permute(2, 0, 3, 1, 4)
@@ -41,7 +41,7 @@ class Block(nn.Module):
 
 
 class CharTransformer(nn.Module):
-    """A transformer with causal attention that maps characters to scores of the next character.
+    """A transformer with causal attention that maps characters to scores for the next character.
 
     Sequences are padded at the end, so the causal mask alone prevents padding from affecting any real character.
     """
@@ -55,18 +55,18 @@ class CharTransformer(nn.Module):
         self.head = nn.Linear(width, characters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, length) int64 characters to (batch, length, characters) scores."""
+        """Return scores of (batch, length, characters) for the next characters; ``x`` is (batch, length) int64."""
         places = torch.arange(x.shape[1], device=x.device)
         return self.head(self.norm(self.blocks(self.token(x) + self.place(places))))
 
 
 def next_character_loss(output: Tensor, y: Tensor) -> Tensor:
-    """Return the mean cross-entropy over the real characters: output (batch, length, characters), y (batch, length)."""
+    """Return the mean cross-entropy of scores (batch, length, characters) for targets ``y``, without padding."""
     return nn.functional.cross_entropy(output.flatten(0, 1), y.flatten(), ignore_index=IGNORE)
 
 
 def passages() -> list[str]:
-    """Return the sonnets, cut into passages of 1, 2 and 3 verses in turn; no passage spans two sonnets.
+    """Return a list of passages of 1, 2 and 3 verses in turn, each of which is from a single sonnet.
 
     The lengths differ on purpose, so that the mean of two batches' losses is not the mean over their characters.
     """
@@ -83,15 +83,15 @@ def passages() -> list[str]:
 
 
 def characters() -> str:
-    """Return the distinct characters of the sonnets, sorted, as one string; the first is the newline."""
+    """Return a sorted string of the distinct characters in the sonnets, which begins with the newline."""
     return "".join(sorted(set("".join(passages()))))
 
 
 def text(batch: int = 8, device: str = "auto") -> Task:
-    """Return the task of predicting the next character: x (batch, length) int64, y the same shape, shifted by one.
+    """Return the task of predicting the next character: x and y are (batch, length) int64, with y one character ahead.
 
     A batch is as long as its longest passage; after the end of a shorter passage, y is -100, which the loss ignores.
-    The number i stands for the character `characters()[i]`.
+    The number i in x or y stands for the character `characters()[i]`.
 
     batch: number of passages per batch, from 1 to all of them; the last batch may be smaller.
     """

@@ -1,4 +1,4 @@
-"""The widgets of notebooks: the Lab, the ForecastLab, instruments, ``compare``, and the questions of ``predict``."""
+"""Widgets for notebooks: the Lab, the ForecastLab, instruments, ``compare``, and the questions of ``predict``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The comparison of several recipes on one task: a figure with a table."""
+"""The comparison of several recipes on one task, as a figure and a table."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
-_MAX_RECIPES = 7  # number of different combinations of colour and dashes
+_MAX_RECIPES = 7  # one for each combination of colour and dashes
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
-_FIGURE_SIZE_PX = 640, 340  # size of the figure in CSS pixels; a notebook shows it up to 760 wide
-_UPDATES_PER_REPORT = 20  # updates between two changes of the progress bar
+_FIGURE_SIZE_PX = 640, 340  # size of the figure in CSS pixels, which a notebook enlarges to a width of 760
+_UPDATES_PER_REPORT = 20  # number of updates between two changes of the progress bar
 
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one recipe: its losses, and at the end the gradient norm, the memory, and whether it diverged."""
+    """The result of one recipe: losses, final gradient norm and memory, and the update at which the run diverged."""
 
     label: str
     first: float
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of ``compare``: ``rows`` and ``curves``; a notebook shows the figure with the table below."""
+    """The result of ``compare``, which a notebook shows as a figure of the losses with a table below it."""
 
     task: str
     updates: int
@@ -77,10 +77,10 @@ class Comparison:
 
 
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
-    """Run each recipe for ``updates`` updates from the same weights, and return the losses as a figure and a table.
+    """Run each recipe for ``updates`` updates from the same weights, and return a Comparison: a figure and a table.
 
-    ``task`` is a Task or the name of a task, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress if
-    this takes over a second. Raises TypeError or ValueError for invalid arguments, LoopError if a loop fails.
+    ``task`` is a Task or its name, and ``recipes`` maps 1 to 7 labels to Recipes. If the runs take over a second, a bar
+    shows their progress. Raises TypeError or ValueError for invalid arguments, and LoopError if a loop fails.
     """
     task = tasks.resolve(task, "compare")
     _check(recipes)

@@ -27,7 +27,7 @@ MOST_PIECES = 8  # maximum number of calls in the value of an Order
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Choice):
-    """A choice on a slider, which stays at each option for ``every`` ms while it plays; at 0 ms, it cannot play."""
+    """A choice on a slider that can play if ``every`` is not 0, and then stays at each option for ``every`` ms."""
 
     kind = "slider"
     every: int = 0
@@ -43,19 +43,19 @@ class Range(Switch):
     step: float
 
     def check(self, name: str, value: object) -> float:
-        """Return ``value`` as a float. Raises ValueError if it is not a number in the range."""
+        """Return ``value`` as a float. Raises ValueError if it is not a number from ``low`` to ``high``."""
         return checked_number(name, value, self.low, self.high, kind=ValueError)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order(Switch):
-    """Calls that can be reordered, left out or repeated; the value is their names, separated by spaces."""
+    """A list of calls that can be reordered, left out or repeated, with the names separated by spaces as its value."""
 
     kind = "order"
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the names, separated by single spaces. Raises ValueError for no, too many or unknown names."""
+        """Return the names in ``value`` with single spaces. Raises ValueError for no, too many or unknown names."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
@@ -65,7 +65,7 @@ class Order(Switch):
 
 @dataclass(frozen=True)
 class Control:
-    """A switch with a name and a start value; all values can be written as JSON."""
+    """A switch with a name and a start value, whose values can all be written as JSON."""
 
     name: str
     switch: Switch
@@ -95,7 +95,7 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a control with a slider over ``values``, labelled by ``text``; ``plays`` (True or ms) lets it play."""
+        """Return a slider over ``values`` labelled by ``text``, which plays if ``plays`` is True or a number of ms."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
         return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
@@ -107,7 +107,7 @@ class Control:
 
     @classmethod
     def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Control:
-        """Return a control for the order of calls; ``pieces`` are the allowed names, ``start`` is the initial order."""
+        """Return a control for an order of calls whose allowed names are ``pieces``, initially the order ``start``."""
         return cls(name, Order(label=label, pieces=tuple(pieces)), start)
 
     @property
@@ -118,11 +118,11 @@ class Control:
         return self.switch.options if isinstance(self.switch, Choice) else [self.start]
 
     def check(self, owner: str, value: Any) -> Any:
-        """Return the normalized value. Raises ValueError for an invalid value; ``owner`` begins the message."""
+        """Return ``value`` in normal form. Raises ValueError, which names ``owner``, if the value is invalid."""
         return self.switch.check(f"{owner}: {self.name}", value)
 
     def restricted_to(self, values: Collection[Any]) -> Control:
-        """Return the control for a page without a kernel, with a range or choice limited to ``values``."""
+        """Return this control for a page without a kernel: a range or a choice is limited to ``values``."""
         switch = self.switch
         if isinstance(switch, Range):
             return Control.slider(self.name, switch.label, self.start, sorted(set(values)), "{:g}".format)
@@ -133,7 +133,7 @@ class Control:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The control as JSON for the browser: an entry of ``controls`` in a frame."""
+        """The control as a dict for the browser, an entry of ``controls`` in a frame."""
         switch = self.switch
         data: dict[str, Any] = {"name": self.name, "label": switch.label or self.name, "kind": switch.kind}
         if isinstance(switch, (Range, Whole)):
@@ -150,8 +150,8 @@ class Control:
 
 
 def switch_control(name: str, switch: Switch, value: Any) -> Control:
-    """Return the control of ``switch``, which starts at ``value``."""
-    if isinstance(switch, Positive) and switch.offered:  # a list of the offered numbers and the current one
+    """Return the Control that sets ``switch`` under the name ``name`` and starts at ``value``."""
+    if isinstance(switch, Positive) and switch.offered:  # a choice of "off", the offered numbers and ``value``
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value
         return Control.choice(name, switch.label, start, [("off", "off"), *((switch.text(n), n) for n in offered)])

@@ -1,4 +1,4 @@
-"""The ForecastLab: the memory that training a model needs, compared with a GPU's before anything is allocated."""
+"""The ForecastLab, which compares the memory that training a model needs with the memory of a GPU, in advance."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _RECORDED_BATCHES = (1, 4, 16)
-_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # switches of a Recipe that have controls here
+_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # switches of a Recipe that a ForecastLab can change
 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """The name of a model, and the settings that determine the memory of its training.
+    """The settings of a ForecastLab: a model, how it is trained, and the card that the memory is compared with.
 
-    Settings that differ only in the card are equal, because a forecast does not depend on the card.
+    Settings that differ only in the card are equal, because the forecast is the same for all cards.
     """
 
     model: str = "gpt2-1.5b"
@@ -39,7 +39,7 @@ class ForecastSettings:
     card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
-        """Check the settings, replace ``card`` with its usual name, and limit ``context`` to the model's longest."""
+        """Check the settings, replace ``card`` with a standard name, and limit ``context`` to the model's maximum."""
         longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             number = whole_number(f"ForecastLab: {name}", getattr(self, name), 1, most, kind=ValueError)
@@ -51,14 +51,14 @@ class ForecastSettings:
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
-        """Return a copy with changes to its fields, or to switches of its recipe, by name."""
+        """Return a copy with ``changes``, which name fields of the settings or switches of the recipe."""
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
 
     @property
     def summary(self) -> str:
-        """A description of the model and its main settings, without the card and without most defaults."""
+        """A phrase for the settings without the card, such as ``gpt2-1.5b with batch 1, context 1,024, adamw``."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
         parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
@@ -68,14 +68,14 @@ class ForecastSettings:
 
 
 class ForecastLab(Instrument):
-    """An interactive memory forecast: controls for model, batch and switches, and the peak next to a GPU's memory.
+    """An interactive memory forecast: controls for the model and its training, and the peak next to a GPU's memory.
 
-    Until a new forecast is ready, the previous one is shown faint. Errors are shown in the lab.
+    Until a new forecast is ready, the lab shows the previous forecast faintly. The lab also shows errors.
 
     Args:
         model: A name from ``model_sizes()``, such as "gpt2-1.5b" or "llama-8b".
         recipe: A Recipe; None for AdamW with bf16.
-        batch, context: Sequences in a batch, and tokens in a sequence.
+        batch, context: The number of sequences in a batch, and of tokens in a sequence.
         checkpoint: Whether activations are recomputed in the backward pass.
         card: The name of a GPU, such as "H100", or a memory size, such as "24 GB".
 
@@ -101,14 +101,14 @@ class ForecastLab(Instrument):
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
         self.result: Any = None  # the newest Forecast, or None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
-        self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result
-        self._failed: ForecastSettings | None = None  # the settings of the newest forecast if it failed
-        self._before: Any = None  # the Forecast before the newest, for comparison
-        self._extra = ""  # the sentence on the largest batch, if requested for these settings
+        self._forecast_settings: ForecastSettings | None = None  # the settings of ``result``
+        self._failed: ForecastSettings | None = None  # the settings for which the newest forecast failed, if it did
+        self._before: Any = None  # the Forecast before ``result``, shown for comparison
+        self._extra = ""  # sentence on the largest batch that fits, or "" until requested for the current settings
         super().__init__()
 
     def controls(self) -> list[Control]:
-        """Return the controls at the chosen settings; contexts go up to the model's longest."""
+        """Return the controls, which start at the current settings and offer contexts up to the model's maximum."""
         now = self.settings
         contexts = sorted({*(n for n in _CONTEXTS if n <= model_size(now.model).max_context), now.context})
         return [
@@ -121,7 +121,7 @@ class ForecastLab(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the View with the peaks and, after a forecast, the timeline; outdated pictures are faint."""
+        """Return a View of the peaks and, after a forecast, of memory over time; outdated pictures are faint."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
             pending = "calculating"
@@ -130,7 +130,7 @@ class ForecastLab(Instrument):
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
-        """Return a recording for a page without a kernel: a few batch sizes, contexts and optimizers, and all cards."""
+        """Return a recording of forecasts for a few batch sizes, contexts and optimizers, each with all cards."""
         now, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
             Control.slider("batch", "batch", now.batch, sorted({*_RECORDED_BATCHES, now.batch})),
@@ -144,14 +144,14 @@ class ForecastLab(Instrument):
         return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
     def _forecast_at(self, values: Settings) -> View:
-        """Return the View of the forecast with these values of the controls, without changing this lab."""
+        """Return the View of a forecast at ``values`` of the controls; the state of this lab does not change."""
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
         return lab.render(values)
 
     def actions(self) -> Actions:
-        """Return the functions that answer the browser's requests, by the kind of request."""
+        """Return a mapping from the kind of a browser's request to the function that handles the request."""
         return {
             **super().actions(),
             "forecast": lambda request: self._show_working(self._forecast),
@@ -159,21 +159,21 @@ class ForecastLab(Instrument):
         }
 
     def run(self, **changes: Any) -> ForecastLab:
-        """Change some settings and forecast: ``lab.run(batch=4, amp="off", card="T4")``."""
+        """Change settings, forecast, and return this lab, as in ``lab.run(batch=4, amp="off", card="T4")``."""
         self._apply_settings(self.settings.change(**changes))
         self._attempt(self._forecast)
         return self
 
     @property
     def text(self) -> str:
-        """The forecast, or why there is none, followed by any error and, if requested, the largest batch that fits."""
+        """The forecast or its status, followed by any error and, if requested, by the largest batch that fits."""
         return " ".join(part for part in (self._state(), self._alarm, self._extra) if part)
 
     def __repr__(self) -> str:
         return self.text
 
     def _turn(self, name: str, value: Any) -> None:
-        """Set one control; show the forecast immediately if it is cached, as it is when only the card has changed."""
+        """Set the control ``name``. If the forecast is cached, as after a change of the card only, show it at once."""
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
@@ -196,7 +196,7 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        """Return sentences on whether the training fits the card, its peak and remedies, or on a missing forecast."""
+        """Return sentences that say whether the training fits the card, or that the forecast is pending or failed."""
         if self._failed == self.settings:
             return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
@@ -224,7 +224,7 @@ class ForecastLab(Instrument):
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
-            if result is not None:  # the sum is ``need.total``, which Forecast.fits compares with the card
+            if result is not None:  # a bar adds up to ``need.total``, which Forecast.fits compares with the card
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
@@ -232,11 +232,11 @@ class ForecastLab(Instrument):
         return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
-        """Forecast the chosen settings, or take their cached forecast; delete the sentence on the largest batch."""
+        """Set ``result`` to the forecast for the current settings, from the cache if possible, and clear ``_extra``."""
         self._extra = ""
         settings = self.settings
         if settings not in self._forecasts:
-            self._failed = settings  # until the forecast succeeds
+            self._failed = settings  # a forecast counts as failed until it succeeds
             sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("batch", "context", "checkpoint")}
             self._forecasts[settings] = forecast(settings.model, settings.recipe, **sizes)
             if len(self._forecasts) > MAX_CACHED:
@@ -254,7 +254,7 @@ class ForecastLab(Instrument):
         self._extra = answer if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
-        """Run ``action`` while the browser shows a progress bar and disables its buttons."""
+        """Run ``action`` while the browser shows a progress bar and disables the lab's buttons."""
         push = (lambda message: None) if self._front is None else self._front.push
         push({"working": True})
         try:

@@ -35,21 +35,21 @@ Reply = dict[str, Any]
 
 
 class RequestError(ValueError):
-    """Raised for a request that cannot be carried out; the message is shown to the learner."""
+    """The error for a request that cannot be carried out, with a message that the learner sees."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A browser's request; all methods except ``get`` raise RequestError for a missing or invalid field."""
+    """A request from the browser. All methods except ``get`` raise RequestError if a field is missing or invalid."""
 
     fields: Mapping[str, Any]
 
     def get(self, name: str) -> Any:
-        """Return a field unchecked, or None if it is missing."""
+        """Return the field ``name`` without a check, or None if the field is missing."""
         return self.fields.get(name)
 
     def number(self, name: str) -> float:
-        """Return a field that must be a finite number, as a float."""
+        """Return the field ``name``, which must be a finite number, as a float."""
         value = self.get(name)
         try:
             number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
@@ -60,14 +60,14 @@ class Request:
         return number
 
     def whole(self, name: str) -> int:
-        """Return a field that must be a whole number, as an int."""
+        """Return the field ``name``, which must be a whole number, as an int."""
         value = self.number(name)
         if value != int(value):
             raise RequestError(f"{name} must be a whole number, got {value!r}")
         return int(value)
 
     def text(self, name: str) -> str:
-        """Return a field that must be a string; an unpaired surrogate, which cannot be sent back, becomes "?"."""
+        """Return the field ``name``, which must be a string, with "?" for unpaired surrogates (they cannot be sent)."""
         value = self.get(name)
         if not isinstance(value, str):
             raise RequestError(f"{name} must be a string, got {value!r}")
@@ -82,7 +82,7 @@ class Request:
 
 
 def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
-    """Return the reply to a message: the frames of ``act``. If it fails or gives none, add a frame of ``source``."""
+    """Return the reply to a message: the frames from ``act`` and, if it fails or gives none, one from ``source``."""
     start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
@@ -97,23 +97,23 @@ def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Requ
 
 
 def shorten_message(text: str) -> str:
-    """Return ``text`` with "?" for unpaired surrogates, cut off if it is longer than a message may be."""
+    """Return ``text`` with "?" for unpaired surrogates, cut off if it is longer than ``_MAX_MESSAGE_LENGTH``."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
     return plain if len(plain) <= _MAX_MESSAGE_LENGTH else f"{plain[: _MAX_MESSAGE_LENGTH - 60]} ..."
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Minimum pauses between two drawings of a panel in playback, in ms; the first panel is drawn in every frame."""
+    """The minimum pauses between two drawings of a panel in playback; the first panel has none and is always drawn."""
 
-    share: float  # pause for each ms of processor time that drawing the panel takes
-    rests: Mapping[PanelName, float]  # pause of these panels, however cheap their drawing is
-    usual_rest: float  # pause of all other panels, such as memory, whose Ledger also slows down training
+    share: float  # pause in ms for each ms of processor time that drawing the panel takes
+    rests: Mapping[PanelName, float]  # panel -> least pause in ms, however cheap its drawing is
+    usual_rest: float  # pause of a panel not in ``rests``, such as memory, whose Ledger slows training down
     panel_words: float = 0.0  # pause between two changes of the panels' text alternatives
     always: frozenset[PanelName] = frozenset()  # panels that are drawn in every frame, whatever they cost
 
 
-# At 60 frames a second, FAST draws these panels, the lessons' subject, in every second frame, others in every seventh.
+# Lessons are about these panels: at 60 frames a second, FAST draws them in every second frame, and others in every 7th.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
 SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
 """For playback of single statements, and of updates so slow that a reader can follow each call."""
@@ -126,7 +126,7 @@ _COSTS_PER_PANEL = 8
 
 
 def live_pace(every: float, *, full_speed: bool) -> Pace:
-    """Return the pace of a lab that plays frames of ``every`` ms each."""
+    """Return the Pace for frames that are shown for ``every`` ms each, or for training at full speed."""
     return FULL if full_speed else SLOW if every >= _SLOW_FRAME_MS else FAST
 
 
@@ -138,14 +138,14 @@ class PanelDrawings:
         self.pace = FAST
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
-        # The cost of a drawing is the shortest of its newest times, because other work lengthens some of them.
+        # The cost of drawing a panel is the shortest of the newest times, because other work lengthens some times.
         self._costs: defaultdict[PanelName, deque[float]] = defaultdict(lambda: deque(maxlen=_COSTS_PER_PANEL))
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return these panels' Drawings at ``now`` ms of playback.
+        """Return the Drawings of the panels ``names`` at ``now`` ms of playback.
 
-        With ``only_due``, redraw only the first panel and those that are due; the others keep their last Drawing.
+        If ``only_due`` is True, panels that are not due keep their last Drawing, except those that every frame redraws.
         """
         keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
@@ -164,17 +164,17 @@ class PanelDrawings:
         return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
-        """Return whether the pause of a panel has passed at ``now`` ms of playback."""
+        """Return whether the panel ``name`` is due for a new drawing at ``now`` ms of playback."""
         return now >= self._due.get(name, 0.0)
 
     def draw_next(self, name: PanelName) -> None:
-        """Make a panel due, so that the next frame draws it."""
+        """Make the panel ``name`` due, so that the next frame redraws the panel."""
         self._due.pop(name, None)
 
     def _draw(self, name: PanelName) -> Drawing:
         try:
             scene = self.scenes.scene(name)
-        except Exception as error:  # some pictures need a forward pass of the learner's model
+        except Exception as error:  # some pictures need a forward pass of the learner's model, which can fail
             old = self._drawings.get(name)
             if old and find_oom(error) is not None:
                 return old
@@ -189,7 +189,7 @@ _LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(n
 
 
 class FrameWriter:
-    """Writes frames, each as the changes since the previous frame."""
+    """A writer of frames, each of which contains the changes since the previous frame."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -205,13 +205,13 @@ class FrameWriter:
         self._whole = True
 
     def tell_again(self, *keys: str) -> None:
-        """Make the next frame contain these fields, or names in ``values``, even if they have not changed."""
+        """Make the next frame contain ``keys``, which are fields or names in ``values``, even if they are unchanged."""
         for key in keys:
             self._sent.pop(key, None)
             self._values.pop(key, None)
 
     def newest(self) -> Frame | None:
-        """Return the newest frame as a whole frame, or None before the first. Any thread may call it."""
+        """Return the newest frame as a whole frame, or None before the first. Any thread may call this method."""
         with self._newest_lock:
             if not self._number:
                 return None
@@ -220,7 +220,7 @@ class FrameWriter:
             return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
-        """Return the next frame: the changes of the Drawings and of ``now``, the values of all other fields."""
+        """Return the next frame, with the changes in ``drawings`` and in ``now``, which contains all other fields."""
         with self._newest_lock:
             self._drawings = drawings
             self._number += 1
@@ -249,14 +249,14 @@ class FrameWriter:
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
-    """Return each line as highlighted HTML; the tags of a token that spans lines are closed in each line.
+    """Return the lines of ``source`` as highlighted HTML, and close all tags at the end of each line.
 
     A line that is a commented-out call to ``zero_grad`` is shown as code that is struck through.
     """
     commented = {index for index, line in enumerate(source.split("\n")) if _COMMENTED_ZERO_GRAD.match(line)}
     html = highlight(_COMMENTED_ZERO_GRAD.sub(r"\1\2", source), _LEXER, _FORMATTER)
     lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")
-    for index in commented:  # "# " is only hidden: copied text and screen readers still have it
+    for index in commented:  # "# " is only hidden, so that copied text and screen readers still have it
         code = lines[index].lstrip()
         lines[index] = f'{lines[index][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
     count = len(source.splitlines())
