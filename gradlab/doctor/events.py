@@ -56,7 +56,7 @@ class LossFlaw:
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss that may move no weight: it is cut off from parameters, or depends only on untrained ones."""
+    """A term of a loss that possibly trains no parameter: it is detached, or depends only on untrained parameters."""
 
     index: int
     """The position of the term in the sum, from 0."""
@@ -123,7 +123,7 @@ class Backward(Event):
     flaws: tuple[LossFlaw, ...] = ()
     """Flaws of the loss, which is examined in some passes only."""
     terms: tuple[LossTerm, ...] = ()
-    """Terms of the loss that may move no weight; searched for in traced passes only."""
+    """Terms of the loss that possibly train no parameter; searched for in traced passes only."""
     cuts: Sequence[Any] = ()
     """The calls, each an Op, that cut parameters off from the loss; searched for in traced passes only."""
     changes: Sequence[Any] = ()

@@ -142,7 +142,7 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
             y = float(total[point]) + top / 30  # the tip of the mark touches the area
             tips += [x, y]
             if len(layout.updates) > 1:
-                half = layout.wide / 10  # half the width of the label, so that the label stays within its update
+                half = layout.wide / 10  # about half the width of the label, which is kept within its update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts

@@ -1,18 +1,18 @@
-"""Scale a simulated update from models of 3 and 4 blocks to all blocks, and from a single card to one card of several.
+"""Extrapolation of a simulated update: from 3 and 4 blocks to the full model, and from one card to a group of cards.
 
 The blocks of a published model have the same architecture, so the number of bytes is linear in the number of blocks.
 
-In the formulas for cards, W, G and O are the bytes of weights, gradients and optimizer state at a moment, N is the
-number of cards, and B is the bytes of weights in the largest repeated block. Other bytes are not divided.
+The formulas give the bytes on each card: W, G and O are the sizes of the weights, gradients and optimizer state at a
+given moment, N is the number of cards, and B is the size of the largest block's weights. Other bytes are not divided.
 
 - "ddp" (DistributedDataParallel): W + G + O + max G, where max G is the highest G of the update: from the first
   backward pass on, the reducer's buckets hold a second copy of all gradients and are never freed (documentation of
   DistributedDataParallel, ``gradient_as_bucket_view``).
 - "zero1", "zero2", "zero3": W + G + O/N, W + G/N + O/N, (W + G + O)/N: Rajbhandari et al., "ZeRO: Memory Optimizations
   Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out the weights
-  gathered for the running block: "zero3" adds 2B, for this block's weights and those prefetched for the next block.
+  gathered for the block that is running: "zero3" adds 2B, for its weights and those prefetched for the next block.
 - "fsdp" (``torch.distributed.fsdp.fully_shard`` on each block): as "zero3", plus B for the gradients of the running
-  block before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
+  block before their reduce-scatter. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
 """
 
 from __future__ import annotations

@@ -161,11 +161,11 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
             problem = f"reads a value ({error.func}: .item(), float(), or an if on a tensor)"
             advice += "remove this operation, or decide with torch.where"
         elif isinstance(error, _torch.DynamicOutputShapeException):
-            problem = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
+            problem = f"computes a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
             advice += "use torch.where or a fixed number of entries"
         elif "UninitializedParameter" in str(error):
             problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before the first batch"
-            advice += "give the layer its number of inputs, as for nn.Linear"
+            advice = "A forecast needs the shape of each weight: give the layer its number of inputs, as for nn.Linear"
         else:
             problem = f"fails on fake tensors, which have no data: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()

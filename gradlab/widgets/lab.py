@@ -34,7 +34,7 @@ class Lab(Live):
     Args:
         task: A Task or the name of a task; None for "digits".
         recipe: A Recipe; None for the default recipe with the task's ``lr``.
-        controls, panels: Names of controls and panels to show; None for all controls, and for the task's usual panels.
+        controls, panels: Names of controls and panels to show; None: all controls, and the task's default panels.
         speed: The speed of playback until the learner chooses another, such as "10 updates/s".
         play: Whether playback starts when a browser first shows the lab, unless the reader prefers reduced motion.
 

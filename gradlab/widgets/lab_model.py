@@ -20,7 +20,7 @@ from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, live_pace, shorten_message
 from .live import lab_rows
 
-UPDATE_MS = 1000 / 60  # display time of an update at the usual speed
+UPDATE_MS = 1000 / 60  # display time of an update at the default speed
 STATEMENT_MS = 350.0  # display time of a statement that is run by itself
 REQUEST_SECONDS = 1.0  # maximum training time for one request from the browser, during which cells have to wait
 INTERRUPTED = "Interrupted. Press Play to continue."
@@ -33,8 +33,8 @@ _UPDATES_PER_REPORT = 20  # number of updates between two progress reports, of w
 class LabModel:
     """A run with its switches, speed, panels and messages; ``frame`` returns their changes for the browser.
 
-    ``controls`` and ``panels`` name the controls and panels to show; if ``panels`` is None, the task's usual panels are
-    shown. ``fail`` shows an error to the learner.
+    ``controls`` and ``panels`` name the controls and panels to show; if ``panels`` is None, the task's default
+    panels are shown. ``fail`` shows an error to the learner.
     """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
@@ -72,7 +72,7 @@ class LabModel:
         self.note = note
 
     def panels(self) -> list[PanelName]:
-        """Return the names of the panels to show, with the usual panel in place of those that the task lacks."""
+        """Return the names of the panels to show; a default panel replaces any that the task does not have."""
         names, scaler = self.screen.scenes.names(), PanelName.SCALER
         usual = next(name for name in (PanelName.PICTURE, PanelName.LANDSCAPE, PanelName.LOSS) if name in names)
         third = scaler if scaler in names else usual
@@ -270,7 +270,7 @@ class LabModel:
         self.note = f"Back at update {updates:,}, where the cell left off."
 
     def new_task(self, name: object) -> None:
-        """Start a new run of the task ``name`` with its usual ``lr``. Raises RequestError if there is no such task."""
+        """Start a new run of the task ``name`` with its default ``lr``. Raises RequestError for an unknown task."""
         try:
             task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
         except ValueError as error:

@@ -32,7 +32,7 @@ def sample() -> tuple[Tensor, Tensor]:
 
 
 VALUE = r"Net reads a value .* at `output = model\(x\)`, in <lambda>\(\) at test_forecast_refused.py:.*torch\.where"
-SHAPE = r"Net has a shape that depends on values .*torch\.where or a fixed number"
+SHAPE = r"Net computes a shape that depends on values .*torch\.where or a fixed number"
 FAILS = r"Net fails on fake tensors, which have no data: {}.*Check that model\(x\)"
 FAILURES: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     ".item()": (lambda h: h * h.sum().detach().item(), VALUE),

@@ -1,4 +1,4 @@
-"""Rules for losses: wrong inputs, terms that move no weight, values that are NaN or infinite, and growing graphs."""
+"""Rules for losses: wrong inputs, terms that train no parameter, NaN or infinite values, and growing graphs."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return the location that makes an iterator outside the loop in which a line of ``path`` uses it, or None."""
+    """Return the location where an iterator is created outside the loop or function that uses it up, or None."""
     for site in path:
         calls = [node for node in syntax.nodes_at(site) if isinstance(node, ast.Call)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):

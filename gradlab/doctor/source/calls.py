@@ -63,7 +63,10 @@ def never_reached(files: Iterable[str], method: str, reached: Collection[Site], 
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
-    """Return the edit that replaces a wrong, repeated step of ``others`` by a step of the cleared ``name``, or None."""
+    """Return the edit that changes the first ``step()`` below ``backward`` to ``name.step()``, or only its location.
+
+    Return None unless that is a repeated step of one of ``others``, and ``name`` is cleared above ``backward``.
+    """
     nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
@@ -116,7 +119,10 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the only ``if`` test that compares (``%`` preferred) around a line of ``path``, as a location, or None."""
+    """Return the location of an ``if`` condition that compares values, around the first line of ``path`` that has one.
+
+    Conditions with ``%`` come first; those on ``__name__`` do not count. Return None if there are none or several.
+    """
     for site in path:
         tests = [(ast.unparse(branch.test), branch.test) for branch in syntax.statements_around(site, ast.If)]
         if compared := [(text, test) for text, test in tests if "__name__" not in text and re.search("==|[<>]", text)]:

@@ -1,4 +1,4 @@
-"""Searches for operations that cut a loss off from parameters, and for terms of a loss that move no weight."""
+"""Detection of operations that cut a loss off from parameters, and of terms of a loss that train no parameter."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
 
 
 def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[LossTerm, ...]:
-    """Return the terms of the loss ``root`` that may move no weight, including results of the calls in ``numbers``."""
+    """Return the terms of the loss ``root`` that possibly train no parameter; () if one replaces a value on purpose.
+
+    A term can be a Python number if one of the calls in ``numbers``, such as ``item()``, read it from a tensor.
+    """
     all_terms, loss_terms = list(terms(root)), list[LossTerm]()
     replaced = {_bare(term) for term in all_terms}
     for index, term in enumerate(all_terms):

@@ -18,7 +18,10 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that removes the activation before a loss or makes it log_softmax, a location, or None."""
+    """Return the edit that removes the activation before a loss, or replaces it with log_softmax.
+
+    Return only a location if the edit is not one replacement in a line, and None if the activation is not found.
+    """
     site, activation = flaw.source[-1], flaw.fields["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     if instead and activation != "softmax":
@@ -53,7 +56,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
-    """Return the edit that removes a call to a ``kind`` module or makes the layer an Identity, a location, or None."""
+    """Return the edit that removes a call to a ``kind`` module or replaces the layer with an Identity, or None."""
     for call in calls:
         modules = syntax.assigned(site[0], dotted(call.func))
         parts = [part for value in modules for part in ast.walk(value)]

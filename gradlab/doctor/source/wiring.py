@@ -33,7 +33,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the location that froze ``parts``, the edit of a line that failed to unfreeze them, or None."""
+    """Return the edit of a line that failed to unfreeze ``parts``, the location that has frozen them, or None."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # loop variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}

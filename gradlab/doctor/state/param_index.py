@@ -144,7 +144,7 @@ class ParamIndex:
         return chosen
 
     def frozen(self, params: int) -> int:
-        """Return those of ``params`` that do not require a gradient."""
+        """Return the parameters in ``params`` that do not require gradients."""
         return union_bits(1 << number for number, param in self.alive(params) if not param.requires_grad)
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
@@ -170,7 +170,7 @@ class ParamIndex:
         return changed
 
     def weights_ever_written(self, params: int) -> int:
-        """Return those of ``params`` whose weights have been written to since their registration."""
+        """Return the parameters in ``params`` whose version counters have changed since their registration."""
         return sum(1 << number for number, param in self.alive(params) if _version(param) != self.versions[number])
 
     def versions_of(self, params: int) -> int:
@@ -194,7 +194,7 @@ class ParamIndex:
             return torch.stack(norms)
 
     def grads(self, params: int) -> list[Tensor]:
-        """Return the gradients of those of ``params`` that have one."""
+        """Return the existing gradients of the parameters in ``params``."""
         return [grad for number in bit_positions(params) if (grad := self._grad(number)) is not None]
 
     def _grad(self, number: int) -> Tensor | None:

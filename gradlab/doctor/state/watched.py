@@ -75,7 +75,7 @@ class UncopiedLoad:
 
 @dataclass(eq=False)
 class Tie:
-    """Two module attributes that first held the same parameter (tied weights), and their parameters now."""
+    """Two module attributes that have held the same parameter (tied weights), and the parameters that they hold now."""
 
     owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
